@@ -39,5 +39,5 @@ SET VARIABLE kvtrace_checked = (
       FROM parquet_schema('out/*/{parts}')) USING (file, name)
     WHERE duckdb_type NOT LIKE types.type
   )
-  SELECT error(file || ': ' || fault) FROM faults WHERE fault IS NOT NULL ORDER BY step, file LIMIT 1
+  SELECT error(min_by(file || ': ' || fault, (step, file))) FROM faults WHERE fault IS NOT NULL
 );

@@ -3,8 +3,8 @@
 `python -m docs_site.views_sql` writes it: tables by `schema/tables.txt`, views as in `kvtrace sql`.
 """
 
-from collections.abc import Iterable, Iterator
-from textwrap import dedent, wrap
+from collections.abc import Callable, Iterable, Iterator
+from textwrap import dedent
 from typing import Final
 
 import pyarrow as pa
@@ -42,10 +42,8 @@ _PORTABLE: Final = """\
 def text() -> str:
     """Return the text of schema/views.sql."""
     tables = [table for table in TABLES.values() if table.name not in STORED_SUMS]
-    required = _values(f"('{table.name}','{name}')" for table in tables for name in table.required)
-    types = _values(
-        f"('{table.name}','{name}','{kind}')" for table in tables for name, kind in _kinds(table)
-    )
+    required = _values(tables, lambda table: ((name,) for name in table.required))
+    types = _values(tables, _kinds)
     head = _HEAD.read_text(encoding="utf-8").replace("{parts}", _PARTS)
     head = head.replace("{required}", required).replace("{types}", types)
     statements = [head, *map(_table, tables), _PORTABLE]
@@ -54,8 +52,10 @@ def text() -> str:
     return "\n".join(statements)
 
 
-def _values(rows: Iterable[str]) -> str:
-    return "\n      ".join(wrap(", ".join(dict.fromkeys(rows)), 110, break_on_hyphens=False))
+def _values(tables: Iterable[Table], of: Callable[[Table], Iterable[tuple[str, ...]]]) -> str:
+    """Return rows of SQL that begin with a table's name, a line for each table."""
+    rows = ([str((table.name, *rest)) for rest in dict.fromkeys(of(table))] for table in tables)
+    return ",\n      ".join(map(", ".join, rows))
 
 
 def _kinds(table: Table) -> Iterator[tuple[str, str]]:

@@ -5,6 +5,7 @@ columns that it names, which may be absent there, and yields one sentence for ea
 with the first row that has it.
 """
 
+import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -16,6 +17,7 @@ from kvtrace.schema.content import stack_id
 from kvtrace.schema.features import features_of_rows
 from kvtrace.schema.layout import first_run_id
 from kvtrace.schema.repair import RANGES
+from kvtrace.schema.runs import Run
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.vocabularies import vocabularies
 
@@ -35,6 +37,8 @@ _ALIGNED: Final = 16
 _RUN_ID: Final = re.compile(r"(?P<time>\d{8}-\d{6}-\d{3})-[0-9a-f]{8}")
 #: Nanoseconds by which that time may lie outside of the run, as clocks are set.
 _NEAR_RUN: Final = 60_000_000_000
+#: Nanoseconds by which a device's clock may be behind that of the host.
+_NEAR_LAUNCH: Final = 1_000_000
 #: Bits of an element, in the name of its type.
 _BITS: Final = re.compile(r"\d+")
 #: Triton's types of parameters: elements, pointers to them and descriptors of their tensors.
@@ -54,6 +58,8 @@ def breaches(table: str, rows: pa.Table) -> Iterator[Breach]:
         yield from _unknown_types(rows)
     if table == "calls" and "args" in rows.column_names:
         yield from _wrong_arguments(rows)
+    if table == "gpu_kernels" and {"kind", "call_id"} <= {*rows.column_names}:
+        yield from _copies_with_calls(rows)
     if table == "runs":
         yield from _unusual_ids(rows)
     if table == "stacks" and {"stack_id", "frames"} <= {*rows.column_names}:
@@ -61,39 +67,72 @@ def breaches(table: str, rows: pa.Table) -> Iterator[Breach]:
 
 
 def unequal_parameters(calls: pa.Table, kernels: pa.Table) -> Iterator[Breach]:
-    """Yield the breach of the first call whose arguments are not the parameters of its kernel.
+    """Yield the first error, and the first warning, on arguments that are not their parameters.
 
     A signature without parameters is one that was not recorded; what is null equals anything.
     """
     signatures = {row["kernel_id"]: row["signature"] for row in kernels.to_pylist()}
+    breaches: dict[bool, Breach] = {}
     for row in calls.to_pylist():
         args, signature = row["args"], signatures.get(row["kernel_id"])
         if not signature or args is None:
             continue
-        of_kernel = f"the signature of kernel {row['kernel_id']}"
+        of_call, of_kernel = f"call {row['call_id']}", f"the signature of kernel {row['kernel_id']}"
         if len(signature) != len(args):
-            text = f"args of call {row['call_id']} has {len(args)} entries, and {of_kernel}"
-            yield Breach(f"{text} {len(signature)}")
-            return
+            text = f"args of {of_call} has {len(args)} entries, and {of_kernel} {len(signature)}"
+            breaches.setdefault(False, Breach(text))
+            continue
         for position, (arg, parameter) in enumerate(zip(args, signature, strict=True)):
-            for has, wants in _contradictions(arg or {}, parameter or {}):
-                text = f"args[{position}] of call {row['call_id']} has the {has}, and {of_kernel}"
-                yield Breach(f"{text} has {wants} there")
-                return
+            for has, wants, is_warning in _contradictions(arg or {}, parameter or {}):
+                text = f"args[{position}] of {of_call} has the {has}, and {of_kernel}"
+                breaches.setdefault(is_warning, Breach(f"{text} has {wants} there", is_warning))
+    yield from breaches.values()
+
+
+def unequal_addresses(launches: pa.Table, calls: pa.Table) -> Iterator[Breach]:
+    """Yield the breach of a launch that has another number of addresses than its call pointers."""
+    kinds = {
+        row["call_id"]: [arg and arg["kind"] for arg in row["args"]]
+        for row in calls.to_pylist()
+        if row["args"] is not None
+    }
+    counts = {
+        call: sum(kind in ("tensor", "descriptor") for kind in of_call)
+        for call, of_call in kinds.items()
+        if {*of_call} <= {"tensor", "descriptor", "scalar", "constexpr"}
+    }
+    lengths = pc.list_value_length(launches["addresses"])
+    pairs = pa.table([launches["call_id"], lengths], names=["call_id", "length"])
+    for pair in pairs.group_by(["call_id", "length"]).aggregate([]).to_pylist():
+        call, length = pair["call_id"], pair["length"]
+        if length is not None and counts.get(call, length) != length:
+            text = f"addresses of a launch of call {call} has {length} entries"
+            yield Breach(f"{text}, and the call {counts[call]} tensors and descriptors")
+            return
 
 
 def _contradictions(
     arg: Mapping[str, Any], parameter: Mapping[str, Any]
-) -> Iterator[tuple[str, str]]:
-    """Yield what an argument has, and what its parameter has in place of that."""
-    name, kind, value = (arg.get(field) for field in ("name", "kind", "scalar"))
+) -> Iterator[tuple[str, str, bool]]:
+    """Yield what an argument has, what its parameter has, and whether that is a warning."""
+    name, kind, value, dtype, alignment = (
+        arg.get(field) for field in ("name", "kind", "scalar", "dtype", "alignment")
+    )
     wanted, of_type, constant = (parameter.get(field) for field in ("name", "type", "constexpr"))
     if None not in (name, wanted) and name != wanted:
-        yield f"name {name!r}", repr(wanted)
+        yield f"name {name!r}", repr(wanted), False
     if kind in _other_kinds(of_type or ""):
-        yield f"kind {kind}", f"the type {of_type}"
+        yield f"kind {kind}", f"the type {of_type}", False
     if kind == "constexpr" and None not in (value, constant) and value != constant:
-        yield f"scalar {value!r}", f"the constexpr {constant!r}"
+        yield f"scalar {value!r}", f"the constexpr {constant!r}", False
+    match = _TYPE.fullmatch(of_type or "")
+    words = {dtype, match and (match["element"] or match["of"])}
+    is_known = all(_ELEMENT.fullmatch(word or "") for word in words)
+    if is_known and len(words) > 1 and words != {"i1", "u1"}:
+        yield f"dtype {dtype}", f"the type {of_type}", True
+    divisibility = parameter.get("divisibility") or 1
+    if alignment is not None and alignment % math.gcd(divisibility, _ALIGNED):
+        yield f"alignment {alignment}", f"the divisibility {divisibility}", True
 
 
 def _other_kinds(of_type: str) -> Collection[str]:
@@ -117,7 +156,29 @@ def other_calls(executions: pa.Table, launches: Iterable[pa.Table]) -> Iterator[
             yield Breach(
                 f"call_id of record {record} is {call}, and that of its launch {seq} {calls[row]}"
             )
-            return
+        if "enter" not in piece.column_names:
+            continue
+        begins = piece["enter"].cast(pa.int64()).take(places)
+        waits = pc.subtract(executions["start"].cast(pa.int64()), begins)
+        is_early = pc.fill_null(pc.less(waits, -_NEAR_LAUNCH), False)
+        if pc.any(is_early).as_py():
+            row = pc.index(is_early, True).as_py()
+            record, seq = executions["record"][row], executions["launch_seq"][row]
+            text = f"record {record} starts {-waits[row].as_py():,} ns before its launch {seq}"
+            yield Breach(text, warning=True)
+
+
+def outside_of_run(executions: pa.Table, run: Run) -> Iterator[Breach]:
+    """Yield a breach if executions start long before a run, or end long after it."""
+    for name, limit, sign, place in (
+        ("start", run.started, -1, "before started"),
+        ("end", run.ended, 1, "after ended"),
+    ):
+        limits = pc.min_max(executions[name].cast(pa.int64())).as_py()
+        time = limits["min" if sign < 0 else "max"]
+        if None not in (time, limit) and sign * (time - limit) > _NEAR_RUN:
+            text = f"{name} of an execution is {abs(time - limit) / 1e9:,.0f} s {place} of the run"
+            yield Breach(text, warning=True)
 
 
 def unnamed_features(table: str, rows: pa.Table, named: Sequence[str]) -> Iterator[Breach]:
@@ -257,17 +318,11 @@ def _wrong_arguments(rows: pa.Table) -> Iterator[Breach]:
     for row, args in enumerate(rows["args"].to_pylist()):
         for position, arg in enumerate(args or ()):
             call = ids[row] if ids else row
-            for what, text in (*_wrong_fields(arg), *_wrong_group(args, position)):
+            doubts = dict(_doubtful_storage(args, position))
+            for what, text in (*_wrong_fields(arg), *_wrong_group(args, position), *doubts.items()):
                 if what not in seen:
                     seen.add(what)
-                    yield Breach(f"args[{position}] of call {call} {text}")
-            if arg is None:
-                continue
-            end, size = _end(arg), arg.get("storage_bytes")
-            if end is not None and size is not None and end > size and "end" not in seen:
-                seen.add("end")
-                text = f"args[{position}] of call {call} ends at byte {end} of a storage of {size}"
-                yield Breach(text, warning=True)
+                    yield Breach(f"args[{position}] of call {call} {text}", what in doubts)
 
 
 def _wrong_fields(arg: Mapping[str, Any] | None) -> Iterator[_KindAndPhrase]:
@@ -310,6 +365,30 @@ def _wrong_group(
     elif first != group:
         of_first = "none" if first is None else f"the alias_group {first}"
         yield "alias_group", f"{text}, and args[{group}] has {of_first}; the first one has its own"
+
+
+def _doubtful_storage(
+    args: Sequence[Mapping[str, Any] | None], position: int
+) -> Iterator[_KindAndPhrase]:
+    """Yield the kinds of breaches, as a SHOULD, of an argument's storage, with a phrase each."""
+    arg = args[position] or {}
+    size, end, group = arg.get("storage_bytes"), _end(arg), arg.get("alias_group")
+    if size is None:
+        return
+    if end is not None and end > size:
+        yield "end", f"ends at byte {end} of a storage of {size}"
+    first = (args[group] or {}) if group is not None and 0 <= group < position else {}
+    if first.get("storage_bytes") not in (None, size):
+        text = f"has a storage of {size} bytes, and args[{group}] has the same one"
+        yield "storage", f"{text} of {first['storage_bytes']}"
+
+
+def _copies_with_calls(rows: pa.Table) -> Iterator[Breach]:
+    has_call = pc.and_(pc.is_valid(rows["kind"]), pc.is_valid(rows["call_id"]))
+    if pc.any(has_call).as_py():
+        where = _where("gpu_kernels", rows, pc.index(has_call, True).as_py())
+        text = f"call_id is not null in {where}, which is a copy or fill"
+        yield Breach(f"{text}; readers count none for its call", warning=True)
 
 
 def _is_literal(text: str, dtype: str | None) -> bool:

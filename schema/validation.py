@@ -42,6 +42,8 @@ from kvtrace.schema.row_checks import (
     Breach,
     breaches,
     other_calls,
+    outside_of_run,
+    unequal_addresses,
     unequal_parameters,
     unnamed_features,
 )
@@ -178,6 +180,9 @@ def _part_problems(
         yield from column_problems
         if name == "runs" and not derived and file.metadata.num_rows != 1:
             yield Problem(str(path), f"it has {file.metadata.num_rows} rows instead of one")
+        if name != "runs" and not derived and not file.metadata.num_rows:
+            text = "it has no rows, and a table without rows has no folder"
+            yield Problem(str(path), text, warning=True)
         codecs = _codecs(file.metadata)
         other_codecs = sorted(codecs - {"ZSTD", "UNCOMPRESSED"})
         if other_codecs:
@@ -361,10 +366,11 @@ def _run_problems(trace: Trace, run_id: str, tables: Mapping[str, Table]) -> Ite
         (run,) = trace.select(run_id)
         calls = trace.table("calls", [run_id], columns=["call_id", "kernel_id", "args"])
         kernels = trace.table("kernels", [run_id], columns=["kernel_id", "signature"])
-        for text, is_warning in unequal_parameters(calls, kernels):
-            yield Problem(f"calls of run {run_id}", text, warning=is_warning)
-        for text, is_warning in _other_calls(trace, run):
-            yield Problem(f"gpu_kernels of run {run_id}", text, warning=is_warning)
+        yield from _problems("calls", run, unequal_parameters(calls, kernels))
+        if "addresses" in tables["launches"].names:
+            for rows in trace.pieces("launches", [run], ["call_id", "addresses"]):
+                yield from _problems("launches", run, unequal_addresses(rows, calls))
+        yield from _problems("gpu_kernels", run, _other_calls(trace, run))
         for name, text in _later_columns(trace, run, tables):
             yield Problem(f"{name} of run {run_id}", text, warning=True)
         if not _names_features(trace, run):
@@ -378,6 +384,11 @@ def _run_problems(trace: Trace, run_id: str, tables: Mapping[str, Table]) -> Ite
                 yield Problem(f"runs of run {run_id}", text, warning=is_warning)
     except KvtraceError:
         return  # reported where its files are checked
+
+
+def _problems(table: str, run: Run, found: Iterable[Breach]) -> Iterator[Problem]:
+    where = f"{table} of run {run.run_id}"
+    return (Problem(where, text, warning=is_warning) for text, is_warning in found)
 
 
 def _later_columns(
@@ -398,19 +409,24 @@ def _later_columns(
                 break
 
 
-def _other_calls(trace: Trace, run: Run) -> Iterator[Breach]:
-    """Yield a breach for a run's first execution whose call is not that of its launch."""
-    for rows in trace.pieces("gpu_kernels", [run], ["record", "launch_seq", "call_id"]):
-        executions = rows.filter(pc.and_(*map(pc.is_valid, (rows["launch_seq"], rows["call_id"]))))
+def _other_calls(trace: Trace, run: Run) -> Iterable[Breach]:
+    """Return breaches of a run's executions against their launches and the run, one of a kind."""
+    found: dict[str, Breach] = {}
+    has_times = run.source is None and not run.has_total_times
+    columns = ["record", "launch_seq", "call_id", "start", "end"]
+    for rows in trace.pieces("gpu_kernels", [run], columns):
+        for breach in outside_of_run(rows, run) if has_times else ():
+            found.setdefault(breach.text.partition(" ")[0], breach)
+        executions = rows.filter(pc.is_valid(rows["launch_seq"]))
         ends = pc.min_max(executions["launch_seq"]).as_py()
         if not executions.num_rows:
             continue
         near = [(ends["min"], ends["max"])]
-        launches = pieces_near(trace, "launches", run, ["seq", "call_id"], ("seq", "seq"), near)
-        breach = next(other_calls(executions, launches), None)
-        if breach is not None:
-            yield breach
-            return
+        names = ["seq", "call_id", "enter"] if has_times else ["seq", "call_id"]
+        launches = pieces_near(trace, "launches", run, names, ("seq", "seq"), near)
+        for breach in other_calls(executions, launches):
+            found.setdefault(breach.text.partition(" ")[0], breach)
+    return found.values()
 
 
 def _names_features(trace: Trace, run: Run) -> bool:

@@ -89,7 +89,7 @@ def read_facts(metadata: Mapping[bytes, bytes] | None, source: str) -> FileFacts
     """Return the facts in a file's key/value metadata; `source` names the file in errors.
 
     Raises:
-        DamagedFile: kvtrace did not write the file.
+        DamagedFile: the file names no version of the format.
         NewerFormat: the major version is newer than this reader's.
         OlderFormat: the major version is older than this reader's.
 
@@ -98,14 +98,15 @@ def read_facts(metadata: Mapping[bytes, bytes] | None, source: str) -> FileFacts
     version = texts.get(_VERSION_KEY)
     if version is None:
         raise DamagedFile(
-            f"{source} has no format version, so kvtrace did not write it; move it out of the trace"
+            f"{source} has no kvtrace.format_version in its metadata; write it with one, as "
+            f"{FORMAT_VERSION}, or move the file out of the trace"
         )
     try:
         major, _ = version_numbers(version)
     except ValueError as error:
         raise DamagedFile(
-            f"{source} has the invalid format version {version!r}; restore the "
-            "file, or move it out of the trace"
+            f"{source} has the format version {version!r}, which is not MAJOR.MINOR, as "
+            f"{FORMAT_VERSION}; write it with one, or restore the file"
         ) from error
     own_major, _ = version_numbers(FORMAT_VERSION)
     if major > own_major:

@@ -6,6 +6,7 @@ out/` runs Numba's.
 """
 
 import importlib.util
+import time
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -20,8 +21,8 @@ from kvtrace.schema.validation import validate
 from tests.support.tree import ROOT
 
 EXAMPLE = ROOT / "examples" / "launch_recorder.py"
-#: When the device runs the first kernel, and ns from one to the next.
-BEGIN, APART = 1_795_961_400_000_000_000, 30_000
+#: Nanoseconds from one kernel on the device to the next.
+APART = 30_000
 
 
 def scaled(x: np.ndarray, factor: float) -> None:
@@ -42,9 +43,10 @@ def example() -> ModuleType:
 def recorded(example: ModuleType, out: Path) -> None:
     """Record three launches of two unique calls, of 5 µs each on the device."""
     recorder = example.Recorder("cute")
+    first = time.time_ns() + 1_000_000_000
     for number, size in enumerate((64, 64, 32)):
         x = np.ones(64, np.float32)[:size]
-        begin = BEGIN + number * APART
+        begin = first + number * APART
         recorder.launch(
             partial(scaled, x, 2.0), "scaled", (2,), {"x": x, "factor": 2.0},
             lambda begin=begin: (begin, begin + 5_000),

@@ -15,6 +15,7 @@ from tests.schema.conformance_cases import (
     changed,
     execution,
     kernel,
+    launches,
     parts,
     run_row,
 )
@@ -87,6 +88,7 @@ def _older(version: str, **more: Any) -> list[Part]:
     return changed("launches", rows=rows, version=version)
 
 
+_LAUNCH: Final = {"launch_seq": 0, "call_id": 0}
 _NOT_NAMED: Final = "required_features does not name {}, which rows of {} imply"
 _UNREGISTERED: Final = "{0} has the word {1!r}, which is not registered; write it as producer:{1}"
 #: Each trace by what is wrong in it.
@@ -251,6 +253,50 @@ BROKEN: Final[Mapping[str, Broken]] = {
     ),
     "execution of another call": Broken(
         "call_id of record 0 is 1, and that of its launch 0 0", _executions(launch_seq=0, call_id=1)
+    ),
+    "addresses of another call": Broken(
+        "addresses of a launch of call 0 has 1 entries, and the call 2 tensors and descriptors",
+        parts(RUN, run_row(), {**PLAIN, "launches": launches(0, 0, addresses=[4096])}),
+    ),
+    "alignment against the hint": Broken(
+        "args[0] of call 0 has the alignment 4, and the signature of kernel 0 has the divisibility",
+        _args({**TENSOR, "alignment": 4}, signature=[{"type": "*fp32", "divisibility": 16}]),
+        warning=True,
+    ),
+    "dtype of another type": Broken(
+        "args[0] of call 0 has the dtype fp32, and the signature of kernel 0 has the type *fp16",
+        _args(TENSOR, signature=[{"type": "*fp16"}]),
+        warning=True,
+    ),
+    "sizes of one storage": Broken(
+        "args[1] of call 0 has a storage of 32 bytes, and args[0] has the same one of 16",
+        _args({**TENSOR, "storage_bytes": 16}, {**TENSOR, "storage_bytes": 32}),
+        warning=True,
+    ),
+    "copy with a call": Broken(
+        "call_id is not null in row 0 (record 0), which is a copy or fill",
+        _executions(kind="copy", call_id=0),
+        warning=True,
+    ),
+    "table without rows": Broken(
+        "it has no rows, and a table without rows has no folder",
+        [Part("marks", [], columns={"mark_id": ("int64", [])}), *_rows("launches")],
+        warning=True,
+    ),
+    "execution before its launch": Broken(
+        "record 0 starts 2,000,000 ns before its launch 0",
+        parts(RUN, run_row(), {**PLAIN, "gpu_kernels": [execution(0, -2_000_000, 5, **_LAUNCH)]}),
+        warning=True,
+    ),
+    "execution before its run": Broken(
+        "start of an execution is 61 s before started of the run",
+        parts(RUN, run_row(started=START + 61_000_000_000), {"gpu_kernels": [execution(0, 0, 5)]}),
+        warning=True,
+    ),
+    "execution after its run": Broken(
+        "end of an execution is 70 s after ended of the run",
+        parts(RUN, run_row(ended=START), {"gpu_kernels": [execution(0, 70_000_000_000, 5)]}),
+        warning=True,
     ),
     "type of a parameter": Broken(
         "signature[0] of row 0 (kernel_id 0) has the type 'float*', which is none of Triton's",
