@@ -97,6 +97,7 @@ class WarmPython:
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 env=clean,
+                cwd="/",  # oneMKL loads nothing where the folder was deleted, as a test's is
             )
 
     def start(
