@@ -96,7 +96,7 @@ def table_of_file(name: str, schema: pa.Schema, source: str) -> Table:
         ) from error
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise DamagedFile(
-            f"{source} does not say what its columns are; run the client that wrote it again"
+            f"{source} does not say what its columns are; write it with kvtrace.table_definition"
         ) from error
 
 
