@@ -89,26 +89,22 @@ def unequal_parameters(calls: pa.Table, kernels: pa.Table) -> Iterator[Breach]:
     yield from breaches.values()
 
 
-def unequal_addresses(launches: pa.Table, calls: pa.Table) -> Iterator[Breach]:
-    """Yield the breach of a launch that has another number of addresses than its call pointers."""
-    kinds = {
-        row["call_id"]: [arg and arg["kind"] for arg in row["args"]]
-        for row in calls.to_pylist()
-        if row["args"] is not None
-    }
-    counts = {
-        call: sum(kind in ("tensor", "descriptor") for kind in of_call)
-        for call, of_call in kinds.items()
-        if {*of_call} <= {"tensor", "descriptor", "scalar", "constexpr"}
-    }
-    lengths = pc.list_value_length(launches["addresses"])
-    pairs = pa.table([launches["call_id"], lengths], names=["call_id", "length"])
-    for pair in pairs.group_by(["call_id", "length"]).aggregate([]).to_pylist():
-        call, length = pair["call_id"], pair["length"]
-        if length is not None and counts.get(call, length) != length:
-            text = f"addresses of a launch of call {call} has {length} entries"
-            yield Breach(f"{text}, and the call {counts[call]} tensors and descriptors")
-            return
+def unequal_addresses(launches: Iterable[pa.Table], calls: pa.Table) -> Iterator[Breach]:
+    """Yield the breach of the first call whose launch has not an address for each pointer."""
+    counts: dict[int, int] = {}
+    for row in calls.to_pylist():
+        kinds = [arg and arg["kind"] for arg in row["args"] or (None,)]
+        if {*kinds} <= {"tensor", "descriptor", "scalar", "constexpr"}:
+            counts[row["call_id"]] = sum(kind in ("tensor", "descriptor") for kind in kinds)
+    for piece in launches:
+        lengths = pc.list_value_length(piece["addresses"])
+        pairs = pa.table([piece["call_id"], lengths], names=["call_id", "length"])
+        for pair in pairs.group_by(["call_id", "length"]).aggregate([]).to_pylist():
+            call, length = pair.values()
+            if length is not None and counts.get(call, length) != length:
+                text = f"addresses of a launch of call {call} has {length} entries, and the call"
+                yield Breach(f"{text} {counts[call]} tensors and descriptors")
+                return
 
 
 def _contradictions(

@@ -368,8 +368,8 @@ def _run_problems(trace: Trace, run_id: str, tables: Mapping[str, Table]) -> Ite
         kernels = trace.table("kernels", [run_id], columns=["kernel_id", "signature"])
         yield from _problems("calls", run, unequal_parameters(calls, kernels))
         if "addresses" in tables["launches"].names:
-            for rows in trace.pieces("launches", [run], ["call_id", "addresses"]):
-                yield from _problems("launches", run, unequal_addresses(rows, calls))
+            launches = trace.pieces("launches", [run], ["call_id", "addresses"])
+            yield from _problems("launches", run, unequal_addresses(launches, calls))
         yield from _problems("gpu_kernels", run, _other_calls(trace, run))
         for name, text in _later_columns(trace, run, tables):
             yield Problem(f"{name} of run {run_id}", text, warning=True)
