@@ -76,7 +76,7 @@ def test_views_count_as_the_case_says(engine: Any, case: Case) -> None:
         case, "other_executions", "name", "executions device_ns"
     )
     assert asked(MEMORY, "kind") == expected(case, "memory_operations", "kind", "operations bytes")
-    runs = ask("SELECT run_id FROM runs")["run_id"].to_pylist()
+    runs = ask("SELECT run FROM runs")["run"].to_pylist()
     assert Counter(runs) == Counter(run["run_id"] for run in case.answer["runs"])
 
 
