@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.figures.columns import Integers, integers
 from kvtrace.text import plural
 
 if TYPE_CHECKING:
@@ -57,15 +56,15 @@ def read_graph_replays(trace: "Trace", runs: Sequence["Run"]) -> GraphReplays | 
             replays += distinct.num_rows
             if run.source is not None and not distinct.num_rows:
                 of_calls = _executions_of_calls(trace, run)
-                replays, executions = replays + of_calls.size, executions + int(of_calls.sum())
+                replays, executions = replays + len(of_calls), executions + sum(of_calls)
     return GraphReplays(graphs, replays, executions, of_executions) if replays else None
 
 
-def _executions_of_calls(trace: "Trace", run: "Run") -> Integers:
+def _executions_of_calls(trace: "Trace", run: "Run") -> list[int]:
     """Return how many executions the calls of the host ran that ran several."""
     calls = trace.table("gpu_kernels", [run], ["requested", "correlation_id"]).drop_null()
     numbers = calls.group_by("correlation_id").aggregate([([], "count_all")])["count_all"]
-    return integers(numbers.filter(pc.greater(numbers, 1)))
+    return [int(number) for number in numbers.filter(pc.greater(numbers, 1)).to_pylist()]
 
 
 def _distinct(rows: pa.Table) -> pa.Table:
