@@ -318,7 +318,8 @@ def test_the_command_prints_text_and_json_and_writes_a_page(trace, tmp_path, cap
     assert main(["fleet", str(trace.path), "--json"]) == 0
     content = json.loads(capsys.readouterr().out)
     fleet = read_fleet(open_trace(trace.path), open_trace(trace.path).select())
-    assert content == json.loads(json.dumps(asdict(fleet)))
+    of_command = {"schema": "fleet", "version": 1}
+    assert content == of_command | json.loads(json.dumps(asdict(fleet)))
 
 
 def test_a_thousand_jobs_are_judged_and_drawn_quickly():
