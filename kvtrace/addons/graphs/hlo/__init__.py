@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any
 from kvtrace.lazy import public_name
 
 if TYPE_CHECKING:
-    from kvtrace.addons.graphs.hlo import distributed as distributed
     from kvtrace.addons.graphs.hlo import ops as ops
     from kvtrace.addons.graphs.hlo.annotations import immutable as immutable
     from kvtrace.addons.graphs.hlo.annotations import mutable as mutable
@@ -52,12 +51,12 @@ _DTYPES = (
     *("float8_e4m3fn", "float8_e5m2", "float8_e4m3"),
 )
 
-__all__ = [*_HOMES, *_DTYPES, "distributed", "ops"]
+__all__ = [*_HOMES, *_DTYPES, "ops"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("distributed", "ops"):
-        return import_module(f"kvtrace.addons.graphs.hlo.{name}")
+    if name == "ops":
+        return import_module("kvtrace.addons.graphs.hlo.ops")
     if name in _DTYPES:
         from kvtrace.addons.graphs.hlo.arguments import dtype_of
 

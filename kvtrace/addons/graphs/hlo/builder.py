@@ -191,7 +191,7 @@ class Builder:
             op.aliases = aliased
             op.attributes = {**op.attributes, "output_index": output_index}
         ops = _needed_ops(self.ops, output_indices)
-        return Graph(self.name, ops, structure, self.target, _replica_count(ops))
+        return Graph(self.name, ops, structure, self.target)
 
 
 def _needed_ops(ops: list[Op], outputs: set[int]) -> list[Op]:
@@ -219,14 +219,6 @@ def _is_needed(ops: list[Op], index: int, needed: bytearray) -> bool:
     if op.opcode == "get_tuple_element":  # all results of an op, or none
         return bool(needed[op.operands[0]])
     return bool(needed[index])
-
-
-def _replica_count(ops: Sequence[Op]) -> int:
-    replica_count = 1
-    for op in ops:
-        for group in op.attributes.get("replica_groups", ()):
-            replica_count = max(replica_count, max(group, default=-1) + 1)
-    return replica_count
 
 
 def current() -> Builder:

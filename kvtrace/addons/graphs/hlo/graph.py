@@ -45,7 +45,6 @@ class Graph:
         target: The target, which limits the element types.
         structure: The function's return value with numbers of outputs as leaves, in tuples,
             lists and dicts.
-        num_replicas: The number of devices that run the graph together.
 
     """
 
@@ -55,13 +54,11 @@ class Graph:
         ops: Sequence[Op],
         structure: Any = None,
         target: str = "xla",
-        num_replicas: int = 1,
     ) -> None:
         self.name = name
         self.ops = list(ops)
         self.structure = structure
         self.target = target
-        self.num_replicas = num_replicas
         outputs = [
             (op.attributes["output_index"], i) for i, op in enumerate(self.ops) if _is_output(op)
         ]
@@ -119,7 +116,7 @@ class Graph:
         """Return the graph as StableHLO text, with the user's source location on every op."""
         from kvtrace.addons.graphs.stablehlo.module_text import module_text
 
-        return module_text(self.rows(0), name=self.name, num_replicas=self.num_replicas)
+        return module_text(self.rows(0), name=self.name)
 
     def figures(self) -> "GraphFigures":
         """Return the graph's bytes, FLOPs and live memory (`kvtrace.addons.graphs.figures`)."""

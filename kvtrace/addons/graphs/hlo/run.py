@@ -18,8 +18,6 @@ Array = np.ndarray[Any, Any]
 def evaluate(graph: Graph, arrays: Sequence[Any]) -> tuple[Array, ...]:
     """Return every output of a graph for input arrays, which stay unchanged.
 
-    A graph with collectives is evaluated as replica 0, as if all replicas had these inputs.
-
     Raises:
         SignatureMismatch: the arrays do not fit the inputs.
 

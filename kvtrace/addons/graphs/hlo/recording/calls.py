@@ -157,7 +157,6 @@ def _kernel_record(function: TracedFunction, graph: Graph, source_setting: Sourc
             "graph_bytes": str(figures.bytes),
             "graph_boundary_bytes": str(figures.boundary_bytes),
             "graph_peak_live_bytes": str(figures.peak_live_bytes),
-            "num_replicas": str(graph.num_replicas),
         },
         thread=threading.get_native_id(),
     )
@@ -173,10 +172,6 @@ _KINDS: Final = {
     "reduce": "reduce",
     "reduce_window": "scan",
     "parameter": "load",
-    "all_reduce": "other",
-    "all_gather": "other",
-    "reduce_scatter": "other",
-    "all_to_all": "other",
     "custom_call": "other",
 }
 
