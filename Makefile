@@ -142,12 +142,12 @@ bench: install  ## the figures of benchmarks/RESULTS.md, each with its machine a
 	  echo "== $$script"; $(BIN)/python $$script || test $$? = 2 || exit 1; done
 
 docs: install  ## regenerate what documents tables, settings and rules, and the demo's pictures
-	$(BIN)/python -m kvtrace.schema.document
+	$(BIN)/python -m docs_site.format_pages
 	$(BIN)/python -m docs_site.views_sql
 	$(BIN)/python -m docs_site.json_schemas
 	$(BIN)/python -m docs_site.variables
 	$(BIN)/python -m docs_site.needs
-	$(BIN)/python -m kvtrace.verdicts.document
+	$(BIN)/python -m docs_site.rules_index
 	$(BIN)/python -m docs_site.rules
 	$(BIN)/python -m docs_site.pictures
 

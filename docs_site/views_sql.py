@@ -9,9 +9,9 @@ from typing import Final
 
 import pyarrow as pa
 
+from docs_site.format_pages import STORED_SUMS
 from docs_site.repository import ROOT
 from kvtrace.figures.views import VIEWS, view_texts
-from kvtrace.schema.document import STORED_SUMS
 from kvtrace.schema.features import FEATURES
 from kvtrace.schema.table_types import Column, Table
 from kvtrace.schema.tables import TABLES

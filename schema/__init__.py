@@ -4,8 +4,7 @@
 to know.
 Writing: `writer.py` (over `journal.py`, `parts.py`, `columns.py`, `layout.py`). Reading: `trace.py`
 (over `reading.py`, `artifacts.py`, `runs.py`); parts of passes: `derived.py`. Care: `recovery.py`,
-`validation.py`. `document.py` makes docs/format.md and schema.json; `golden/` holds one trace for
-each released version.
+`validation.py`. `golden/` holds one trace for each released version.
 
 The package imports only pyarrow, in `numpy_arrays.py` NumPy, and of kvtrace only the version. All
 other packages may import the schema.

@@ -1,6 +1,6 @@
 """Types of rows, as `kvtrace.open("out/").kernels[0]`; docs/format.md has the columns' meanings.
 
-Made from schema/tables.txt by `python -m kvtrace.schema.document`; do not edit by hand. Rows are
+Made from schema/tables.txt by `python -m docs_site.format_pages`; do not edit by hand. Rows are
 dictionaries; points in time are text, to the nanosecond. None means "not known".
 """
 

@@ -18,12 +18,12 @@ from filelock import FileLock
 import kvtrace
 import kvtrace.clients
 from docs_site.demo import REPORT, TIMELINE
+from docs_site.format_pages import STORED_SUMS
 from docs_site.python_api import documented_classes
 from kvtrace.analysis.results import CommandResult, Rows
 from kvtrace.analysis.traces import OpenedTrace
 from kvtrace.cli import command_line, own_commands
 from kvtrace.registry import own_entries
-from kvtrace.schema.document import STORED_SUMS
 from kvtrace.schema.tables import TABLES
 from kvtrace.settings import other_variables, setting_names
 from kvtrace.verdicts.rules.table import RULES

@@ -1,6 +1,6 @@
 """The core profile is frozen: these columns stay, with these types, and none is added."""
 
-from kvtrace.schema.document import type_text
+from docs_site.format_pages import type_text
 from kvtrace.schema.tables import CORE_TABLES, TABLES
 from kvtrace.schema.versions import version_numbers
 

@@ -8,11 +8,11 @@ import sys
 import pytest
 
 import kvtrace
+from docs_site.rules_index import FOLDER, INDEX, index_text
 from kvtrace.backends.compiled_kernels import call_judge
 from kvtrace.schema.errors import KernelDefect
 from kvtrace.schema.trace import open_trace
 from kvtrace.verdicts.binding import Budget
-from kvtrace.verdicts.document import FOLDER, INDEX, index_text
 from kvtrace.verdicts.rules.table import KERNEL_RULES, RULES
 from tests.support.tiers import some
 
@@ -81,7 +81,7 @@ def all_the_time_there_is(monkeypatch):
 
 def test_the_index_is_made_from_the_table_of_rules():
     assert INDEX.read_text(encoding="utf-8") == index_text(), (
-        "rules changed: run python -m kvtrace.verdicts.document"
+        "rules changed: run python -m docs_site.rules_index"
     )
 
 

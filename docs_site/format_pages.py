@@ -1,26 +1,26 @@
 """Generator of docs/format.md, docs/format-extensions.md, schema.json and row_types.py.
 
-`python -m kvtrace.schema.document` writes them.
+`python -m docs_site.format_pages` writes them.
 """
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 
+from docs_site.repository import ROOT
 from kvtrace.schema.features import FEATURES
 from kvtrace.schema.table_types import Column, Table
 from kvtrace.schema.tables import CORE_TABLES, STRUCTS, TABLES
 from kvtrace.schema.versions import FORMAT_VERSION, version_numbers
 from kvtrace.schema.vocabularies import Vocabulary, vocabularies
 
-SCHEMA_JSON: Final = Path(__file__).parent / "schema.json"
+SCHEMA_JSON: Final = ROOT / "schema" / "schema.json"
 #: Folder of the pages without their tables, and with names in braces for what the tables make.
-_PROSE: Final = Path(__file__).parents[2] / "docs_site"
-ROW_TYPES: Final = Path(__file__).parent / "row_types.py"
-FORMAT_PAGE: Final = Path(__file__).parents[2] / "docs" / "format.md"
+_PROSE: Final = ROOT / "docs_site"
+ROW_TYPES: Final = ROOT / "schema" / "row_types.py"
+FORMAT_PAGE: Final = ROOT / "docs" / "format.md"
 EXTENSIONS_PAGE: Final = FORMAT_PAGE.with_name("format-extensions.md")
 
 #: Python types of values in rows, by `type_text`; points in time are text, to the nanosecond.
@@ -48,7 +48,7 @@ _RUN: Final = {"run": "str"}  # the column that the reader adds
 _ROW_TYPES_HEAD: Final = '''\
 """Types of rows, as `kvtrace.open("out/").kernels[0]`; docs/format.md has the columns' meanings.
 
-Made from schema/tables.txt by `python -m kvtrace.schema.document`; do not edit by hand. Rows are
+Made from schema/tables.txt by `python -m docs_site.format_pages`; do not edit by hand. Rows are
 dictionaries; points in time are text, to the nanosecond. None means "not known".
 """
 

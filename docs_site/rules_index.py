@@ -1,16 +1,15 @@
-"""Generator of the index of the rules' pages: `python -m kvtrace.verdicts.document`."""
+"""Generator of the index of the rules' pages: `python -m docs_site.rules_index`."""
 
-from pathlib import Path
 from typing import Final
 
+from docs_site.repository import ROOT
 from kvtrace.verdicts.rules.table import KERNEL_RULES, RULES, KernelRule, Rule
 
-_TOP: Final = Path(__file__).resolve().parents[2]
-FOLDER: Final = _TOP / "docs" / "rules"
+FOLDER: Final = ROOT / "docs" / "rules"
 INDEX: Final = FOLDER / "README.md"
 
 #: The index without its rows.
-_PROSE: Final = _TOP / "docs_site" / "rules_index.txt"
+_PROSE: Final = ROOT / "docs_site" / "rules_index.txt"
 
 
 def index_text() -> str:

@@ -6,8 +6,7 @@ import re
 import pytest
 from jsonschema import Draft202012Validator
 
-from kvtrace.schema.content import stack_id
-from kvtrace.schema.document import (
+from docs_site.format_pages import (
     EXTENSIONS_PAGE,
     FORMAT_PAGE,
     ROW_TYPES,
@@ -19,6 +18,7 @@ from kvtrace.schema.document import (
     schema_json,
     type_text,
 )
+from kvtrace.schema.content import stack_id
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.versions import FORMAT_VERSION
 
@@ -34,7 +34,7 @@ from kvtrace.schema.versions import FORMAT_VERSION
     ids=["page", "extensions", "json", "types"],
 )
 def test_format_page_and_schema_json_are_up_to_date(path, made):
-    assert path.read_text(encoding="utf-8") == made(), "run python -m kvtrace.schema.document"
+    assert path.read_text(encoding="utf-8") == made(), "run python -m docs_site.format_pages"
 
 
 def test_format_page_describes_every_column_in_its_table_or_in_one_that_its_section_names():
