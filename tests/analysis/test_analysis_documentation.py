@@ -23,7 +23,7 @@ def test_examples_in_the_documentation_run(program, copied, tmp_path, monkeypatc
     runpy.run_path(str(script))
 
     stdout = capsys.readouterr().out
-    assert len(blocks) == 10
+    assert len(blocks) == 9
     assert "out-of-bounds error" in stdout
     assert {"report.html", "train.perfetto-trace", "launches.csv"} <= {
         path.name for path in tmp_path.iterdir()
