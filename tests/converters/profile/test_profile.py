@@ -3,13 +3,11 @@
 import json
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from kvtrace.cli import main
 from kvtrace.converters.profile.profile import read_profile
-from kvtrace.converters.profile.profile_model import profile_object
 from kvtrace.converters.profile.profile_text import profile_text
 from tests.converters.written_trace import Kernel, Launches, Op, add_ops, write_trace
 
@@ -272,24 +270,6 @@ def test_kernel_with_an_unreplayed_call_has_no_roofline_position(tmp_path):
     kernel = profile_of(side, calls=True).kernels[0]
     assert kernel.roofline is None
     assert [call.roofline is None for call in kernel.calls] == [False, True]
-
-
-def test_every_field_of_the_json_is_documented(placed):
-    page = (Path(__file__).parents[3] / "docs" / "profile.md").read_text(encoding="utf-8")
-    documented = set(re.findall(r"`(\w+)`", page))
-
-    def names(value):
-        if isinstance(value, dict):
-            for key, inner in value.items():
-                yield key
-                yield from names(inner)
-        elif isinstance(value, list | tuple):
-            for inner in value:
-                yield from names(inner)
-
-    form = profile_object(profile_of(placed, calls=True, lines=True))
-    types = {"f64", "f32", "tf32", "f16", "bf16", "f8", "i8"}
-    assert set(names(form)) - documented - types == set()
 
 
 def test_variants_and_ranks_of_a_kernel_are_summed_once(tmp_path):
