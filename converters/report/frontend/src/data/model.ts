@@ -692,13 +692,14 @@ export interface Roofline {
  * A verdict of one rule on one access of a unique call.
  *
  * `file`, `line` and `column` are those of the innermost frame of `stack`, or of the kernel's
- * definition without a stack. `program`, `iteration`, `lane`, `address_offset` and `past_end_bytes`
- * describe the witness, `other_program` and `other_stack` the second access of a race. `calls` and
- * `launches` count, over all runs, the unique calls with an equal finding and their launches.
- * `invocation` is the call as source text, `launched_at` the frame of its first launch. A finding
- * is `suppressed` if a comment in the source says that it is intended, with `suppress_reason`.
- * `generated` means that Inductor wrote the kernel, from `operators`. Findings that one change
- * would fix have the same `cause` (causes.py).
+ * definition without a stack. `program`, `iteration`, `lane`, `address_offset` (bytes from the data
+ * pointer) and `past_end_bytes` (negative: before the start) describe the witness, `other_program`
+ * and `other_stack` the second access of a race; `lanes` counts those that violate the rule.
+ * `calls` and `launches` count, over all runs, the unique calls with an equal finding and their
+ * launches. `invocation` is the call as source text, `launched_at` the frame of its first launch. A
+ * finding is `suppressed` if a comment in the source says that it is intended, with
+ * `suppress_reason`. `generated` means that Inductor wrote the kernel, from `operators`. Findings
+ * that one change would fix have the same `cause` (causes.py).
  */
 export interface Finding {
   readonly finding_id: string;
@@ -1049,11 +1050,13 @@ export interface StepTimes {
  * parts are their own cause.
  *
  * Attributes: by_remedy: The time of all gaps. once: The part of gaps that occurred once: each took
- * longer than all others between the same executions and lines together.
+ * longer than all others between the same executions and lines together. number_once: Number of
+ * gaps that occurred once.
  */
 export interface LostTime {
   readonly by_remedy: Readonly<Record<string, number>>;
   readonly once: Readonly<Record<string, number>>;
+  readonly number_once: number;
 }
 
 /** A figure behind a piece of advice: its label, its value as text, and how it was obtained. */
