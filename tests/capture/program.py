@@ -149,6 +149,7 @@ def full_disk() -> None:
     import resource
 
     launch(1)
+    time.sleep(0.3)  # the first round writes it, on a busy machine, too
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
     for size in range(1, 400):
         launch(1, size)
