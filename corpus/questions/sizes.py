@@ -361,7 +361,7 @@ def _sizes(folder: str, at: str | None = None) -> list[dict[str, Any]]:
     command = ["sizes", folder, "--json", *(["--at", at] if at else [])]
     with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
         main(command)
-    rows: list[dict[str, Any]] = json.loads(printed.getvalue())
+    rows: list[dict[str, Any]] = json.loads(printed.getvalue())["kernels"]
     return rows
 
 
