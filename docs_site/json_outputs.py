@@ -82,7 +82,7 @@ class Sized(TypedDict):
 
 
 class Tuned(TypedDict):
-    """What autotuners tried and chose."""
+    """Configurations that autotuners tried and chose."""
 
     tunings: list[Tuning]
 
@@ -221,7 +221,7 @@ class Rows(TypedDict):
 
 
 class Doctor(TypedDict):
-    """What works on this machine."""
+    """Parts of kvtrace that work on this machine."""
 
     parts: list[Part]
 
@@ -248,7 +248,7 @@ class Validated(TypedDict):
 
 
 class KernelName(TypedDict):
-    """What identifies a kernel."""
+    """Identity of a kernel: its module, name and source."""
 
     module: str | None
     name: str

@@ -1,4 +1,4 @@
-"""Which program disassembles, what it is asked, and how often."""
+"""Program that disassembles, its options, and the number of its starts."""
 
 import importlib.util
 import os

@@ -47,7 +47,7 @@ class Between:
     """Kernels and copies between two launches of a run that were compared, one after the other.
 
     Attributes:
-        lines: the program's lines that launched the two, as "model.py:88 to 91"; "" if unknown.
+        lines: the program's lines that launched the two, as "model.py:88 to 91"; "" if ran.
         launched: kernels that were launched and not compared.
         others: what else the host asked the device for: names of kernels, and copies and fills of
             memory; None if the trace has no timeline.
@@ -77,21 +77,20 @@ def between(trace: "Trace", run: "Run", first: int | None, last: int) -> Between
 def between_text(before: Between, after: Between, since: str) -> str:
     """Return a sentence on what ran `since` a launch, on the side AFTER, and what BEFORE ran."""
     since = f"since {since}, {after.lines}," if after.lines else f"since {since}"
-    unknown = [f"{_listed(after.launched)} without a digest"] if after.launched else []
+    ran = [f"{_listed(after.launched)} without a digest"] if after.launched else []
     if after.others is None or before.others is None:
-        if not unknown:
+        if not ran:
             return (
                 f"{since} no other launch ran: the host, a copy or a kernel of a "
                 "library changed them (KVTRACE_MODE=timeline records the last two)"
             )
-        return f"{since} ran {unknown[0]}"
-    unknown += [_listed(after.others)] if after.others else []
-    text = f"{since} ran {' and '.join(unknown) or 'nothing on the device'}"
+        return f"{since} ran {ran[0]}"
+    ran += [_listed(after.others)] if after.others else []
+    text = f"{since} ran {' and '.join(ran) or 'nothing on the device'}"
     new = after.launched + after.others - before.launched - before.others
     gone = before.launched + before.others - after.launched - after.others
-    if new or gone:
-        text += f"; only here {_listed(new)}" if new else ""
-        text += f"; only before {_listed(gone)}" if gone else ""
+    text += f"; only here {_listed(new)}" if new else ""
+    text += f"; only before {_listed(gone)}" if gone else ""
     return text
 
 

@@ -270,7 +270,7 @@ def _cause_text(
     inputs_equal: bool | None,
     sampled: int,
     causes: Sequence[str],
-    changes: str,
+    reason: str,
 ) -> str:
     """Return a sentence on the first launch with another result, and its cause if known."""
     summary = f"launch {order} of {launch.kernel['name']} is the first with another result"
@@ -278,14 +278,14 @@ def _cause_text(
     if inputs_equal is False:
         return (
             f"{summary}; its inputs {', '.join(inputs)} differed already, and no compared launch "
-            f"wrote them differently: {changes}"
+            f"wrote them differently: {reason}"
         )
     sampling = f" (one line in {sampled} of large ones)" if sampled > 1 else ""
-    if changes:
+    if reason:
         inputs_text = (
             f"its inputs were equal{sampling}" if inputs_equal else "its inputs are not known"
         )
-        return f"{summary}: {changes}; {inputs_text}"
+        return f"{summary}: {reason}; {inputs_text}"
     text = f"{summary}, though its inputs were equal{sampling}: the kernel is not deterministic"
     if inputs_equal is None:
         text = f"{summary}; its inputs are not known"

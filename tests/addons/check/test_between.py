@@ -1,4 +1,4 @@
-"""What ran between two launches of a run: kernels without a digest, libraries' and copies."""
+"""Kernels and copies between two launches of a run, with and without a digest."""
 
 from pathlib import Path
 

@@ -12,7 +12,7 @@ from kvtrace.recorded_calls.compiled_code import compiled_code
 
 
 def assembled(sample, warps, ctas=1):
-    """What Triton makes of a sample for Hopper."""
+    """Stages that Triton makes of a sample for Hopper."""
     names = list(sample.kernel.arg_names)
     types = dict.fromkeys(sample.constexprs, "constexpr")
     types |= {name: sample._type(name) for name in sample.arguments}
