@@ -119,7 +119,7 @@ REST = (
     "tests/converters/profile/test_device_limits_roofline.py",
     "tests/converters/timeline/test_timeline.py",
     "tests/analysis/test_missing_passes.py",
-    "tests/schema/test_document.py",
+    "tests/docs/test_format_pages.py",
     "tests/schema/test_pruning.py",
     "tests/verdicts/rules/test_rules_pages.py",
 )
