@@ -285,7 +285,8 @@ def test_ctrl_c_ends_the_program_with_130():
         "import sys, time, kvtrace.cli.info as info, kvtrace.cli\n"
         "def command(trace: str) -> None:\n"
         "    print('ready', flush=True)\n"
-        "    time.sleep(60)\n"
+        "    while True:\n"
+        "        time.sleep(0.1)  # a signal may come as a sleep begins, and acts after it\n"
         "info.command = command\n"
         "sys.exit(kvtrace.cli.main(['info', 'x']))\n"
     )
