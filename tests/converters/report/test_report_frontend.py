@@ -31,19 +31,6 @@ def test_a_build_gives_the_committed_page_byte_for_byte(builder, tmp_path):
     assert (tmp_path / "app.html").read_bytes() == ASSET.read_bytes(), "run make frontend"
 
 
-def test_typescript_types_are_generated_from_the_dataclasses():
-    specification = importlib.util.spec_from_file_location(
-        "model_types", FRONTEND / "model_types.py"
-    )
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-
-    for path, text in module.modules().items():
-        assert text == path.read_text(encoding="utf-8"), "run make frontend"
-
-
 def test_the_page_without_data_is_small(page, say):
     size = len(gzip.compress(page.encode(), 9)) / 1000
 
