@@ -258,6 +258,9 @@ def test_a_copy_is_judged_as_the_trace_is(private, captured, kvtrace, tmp_path):
 
 
 def test_observed_defects_stay_in_a_redacted_copy_without_their_texts(captured, kvtrace, tmp_path):
+    # given a trace that was judged again after the run, whose verdicts are not copied
+    assert kvtrace("sanitize", captured)[0] == 1
+
     redact(captured, tmp_path / "copy", ("names",), redacted_ir)
 
     trace = open_trace(tmp_path / "copy")
