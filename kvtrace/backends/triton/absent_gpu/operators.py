@@ -42,7 +42,8 @@ _VIEWS: Final = frozenset({
 #: Operators without a CPU function, which choose another operator by the device.
 _CHOOSING: Final = (
     "aten::convolution", "aten::convolution_backward", "aten::_foreach_copy_",
-    "aten::conj_physical_",
+    "aten::conj_physical_", "aten::kaiser_window", "aten::kaiser_window.periodic",
+    "aten::kaiser_window.beta",
 )  # fmt: skip
 #: Operators whose tensors may be on two devices; tensors without dimensions may always be.
 _MIXED: Final = ("aten::index", "aten::_index_put", "aten::_pack_padded", "aten::copy_")
@@ -394,7 +395,7 @@ def _decomposed(operator: Any, arguments: Sequence[Any], named: dict[str, Any]) 
     return decomposition(*arguments, **named)
 
 
-def _refuse_layout(layout: str, operator: Any, *_arguments: Any, **_named: Any) -> Any:
+def _refuse_layout(layout: str, operator: Any, /, *_arguments: Any, **_named: Any) -> Any:
     device_requests.refused[f"{operator.name()} on {layout}"] = None
     raise NotImplementedError(
         f"{operator.name()} is called for an absent GPU with tensors of the layout "
