@@ -35,7 +35,9 @@ ROWS: Final[dict[str, frozenset[Private]]] = {
 }
 
 #: Kinds of artifacts that are IR text, which is rewritten without private contents.
-IR_KINDS: Final = frozenset({"ttir", "ttir_generic", "glir", "ttgir", "ttgir_generic"})
+IR_KINDS: Final = frozenset(
+    {"source_generic", "ttir", "ttir_generic", "glir", "ttgir", "ttgir_generic"}
+)
 
 _COMPILED: Final[frozenset[Private]] = frozenset(("source", "paths", "names"))
 

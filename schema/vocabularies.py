@@ -37,6 +37,7 @@ SHORT_NAMES: Final = {name: short for short, name in TORCH_NAMES.items()}
 DIALECTS: Final = {
     "ttir": "triton",
     "ttir_generic": "triton",
+    "source_generic": "triton",
     "glir": "gluon",
     "ttgir": "triton-gpu",
     "ttgir_generic": "triton-gpu",

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: The stages that are evaluated, of which a kernel has one.
 EVALUATED_STAGES: Final = ("ttir_generic", "ttgir_generic")
+#: The IR before the passes that make TTIR, recorded where they removed loads.
+BEFORE_PASSES: Final = "source_generic"
 #: The stage of which Triton makes the first of them.
 PRINTED_TTIR: Final = "ttir"
 #: Origins of kernels that Triton's compiler made.

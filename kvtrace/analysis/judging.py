@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from kvtrace.analysis.removed_loads import removed_loads
 from kvtrace.backends.triton.recorded_ttgir import UnreadableTtgir, generic_ttgirs
 from kvtrace.clients import Client
 from kvtrace.clients.call_results import EqualCalls
@@ -78,6 +79,7 @@ def judge_runs(
         failures += outcome.failures
     for run in runs:
         judge_by_kernel(trace, run, rules, names)
+        failures += removed_loads(trace, run) if "out-of-bounds" in rules else ()
     added_ids = (rule for _, added in added_rules() for rule in added.rules)
     known_rules = (*judged, *observed, *added_ids)
     findings = read_findings(trace, runs, proven=proven, rules=rules, known_rules=known_rules)

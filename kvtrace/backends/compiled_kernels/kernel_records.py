@@ -10,6 +10,7 @@ from threading import get_native_id
 from typing import Any, Final
 
 from kvtrace.backends.compiled_kernels.loads import Load
+from kvtrace.backends.compiled_kernels.removed_loads import has_removed_loads
 from kvtrace.backends.compiled_kernels.versions import definition
 from kvtrace.backends.compiled_kernels.written_lines import with_program_locations
 from kvtrace.capture.arguments import flattened, literal
@@ -19,6 +20,8 @@ from kvtrace.settings import Source
 
 #: The compiler's stages in order; other stages follow.
 STAGES: Final = ("ttir", "glir", "ttgir", "llir", "ptx", "amdgcn", "cubin", "hsaco")
+#: The IR that the frontend writes, before any pass; kept where passes removed loads.
+SOURCE: Final = "source"
 
 #: Metadata that has a separate column, or is not a compile option.
 _NO_OPTIONS: Final = frozenset(
@@ -319,6 +322,9 @@ def _stages(
         yield Stage(name, product, durations.get(name))
         if name == evaluated and isinstance(content, str):
             yield from _generic(name, content, tell)
+            source = asm.get(SOURCE)
+            if isinstance(source, str) and has_removed_loads(source, content):
+                yield from _generic(SOURCE, source, lambda _: None)
     if compilation is not None and not compilation.cache_hit:
         yield Stage("store_results", None, compilation.storing)
 

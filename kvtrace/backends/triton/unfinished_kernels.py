@@ -27,6 +27,8 @@ from triton.compiler.errors import CompilationError
 from triton.runtime import cache as triton_cache
 
 from kvtrace.backends.compiled_kernels.generic import context_with
+from kvtrace.backends.compiled_kernels.kernel_records import SOURCE
+from kvtrace.backends.compiled_kernels.removed_loads import has_removed_loads
 from kvtrace.backends.replacements import Replacements
 from kvtrace.backends.triton.compiler_key import cache_folder, read_own, write_whole
 from kvtrace.backends.triton.device_free_state import preparing
@@ -38,6 +40,8 @@ _OF_LATER_STAGES: Final = frozenset(
     ("kernel", "metadata_group", "n_regs", "n_spills", "n_max_threads")
 )
 _OF_LOADING: Final = frozenset(("n_regs", "n_spills", "n_max_threads"))
+#: What separates, in a cached file, TTIR from the IR before its passes.
+_BETWEEN: Final = "\0"
 #: Most threads of a block; for a kernel with more, Triton raises its own error.
 _MAX_THREADS: Final = 1024
 
@@ -298,7 +302,7 @@ class StoppingCompiler:
         identity = hashlib.sha256(key.encode()).hexdigest()
         if _is_cached(identity, src.name[:150]):
             return None
-        ttir, made_ns, lowered_ns = _ttir(identity, src, target, backend, parsed)
+        texts, made_ns, lowered_ns = _ttir(identity, src, target, backend, parsed)
         # As Triton reads metadata from its cache: tuples are lists.
         plain_options = json.loads(json.dumps({**parsed.__dict__, **variables}, default=vars))
         more_facts = {"hash": identity, "target": target, "name": src.name, "shared": None}
@@ -309,7 +313,7 @@ class StoppingCompiler:
         self._noted(identity, time.perf_counter_ns() - begin, made_ns, lowered_ns)
         return UnfinishedKernel(
             src,
-            KernelAtTtir(src, identity, src.name, fields, {"ttir": ttir}, plain_options),
+            KernelAtTtir(src, identity, src.name, fields, texts, plain_options),
             lambda: plain(src, target=target, options=options, **more),
         )
 
@@ -350,12 +354,15 @@ def _is_cached(identity: str, name: str) -> bool:
 
 def _ttir(
     identity: str, src: Any, target: GPUTarget, backend: Any, options: Any
-) -> tuple[str, int, int]:
-    """Return TTIR, and the ns of its two steps: from Python, and passes; 0 if it was cached."""
+) -> tuple[dict[str, str], int, int]:
+    """Return the texts, and the ns of the two steps: from Python, and passes; 0 if it was cached.
+
+    The texts are TTIR, and the IR before the passes if these removed loads.
+    """
     path = cache_folder() / "ttir" / identity
     cached = None if knobs.compilation.always_compile else read_own(path)
-    if cached is not None:
-        return cached, 0, 0
+    if cached is not None and _BETWEEN in cached:  # another version of kvtrace wrote TTIR alone
+        return _named(*cached.split(_BETWEEN, 1)), 0, 0
     from triton._C.libtriton import ir
 
     def load(context: Any) -> None:
@@ -372,7 +379,13 @@ def _ttir(
             backend.get_module_map(), context,
         )  # fmt: skip
         made_ns = time.perf_counter_ns()
+        source = str(module)
         text = str(stages["ttir"](module, {}))
         lowered_ns = time.perf_counter_ns()
-    write_whole(path, text)
-    return text, made_ns - begin, lowered_ns - made_ns
+    kept = source if has_removed_loads(source, text) else ""
+    write_whole(path, f"{text}{_BETWEEN}{kept}")
+    return _named(text, kept), made_ns - begin, lowered_ns - made_ns
+
+
+def _named(ttir: str, source: str) -> dict[str, str]:
+    return {"ttir": ttir, **({SOURCE: source} if source else {})}
