@@ -270,6 +270,10 @@ def print_lines(lines: Iterable[str], *, raw: bool = False) -> None:
     if not raw:
         text = "\n".join(shown for line in text.split("\n") for shown in _shown(line))
     erase_progress()
+    if sys.stdout.isatty():
+        from kvtrace.cli.links import knows_links, linked
+
+        text = linked(text, os.environ) if knows_links(os.environ) else text
     print(text)
 
 
