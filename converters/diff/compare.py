@@ -64,6 +64,7 @@ from kvtrace.converters.diff.words import unjudged_rules
 from kvtrace.converters.findings import Finding, Findings, read_findings
 from kvtrace.converters.parallel import in_order
 from kvtrace.converters.profile.recompiles import Change, changes
+from kvtrace.converters.profile.waits import waits_while_serving
 from kvtrace.figures.identity import KernelKey
 from kvtrace.text import plural
 
@@ -139,6 +140,7 @@ def compare(
     gate.compare_findings(findings, judged=judged)
     if gate.rules:
         _judge_kernels(gate, pairing, (*matched, *((None, key) for key in added)))
+    gate.compare_waits(partial(waits_while_serving, after))
     bounds, unjudged_reason = bound_changes(conditions, new_names)
     kernel_times = (*times.of_kernels(matched), *times.of_libraries())
     if unmatched_collectives(a.executions, b.executions):

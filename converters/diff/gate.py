@@ -9,6 +9,7 @@ that ends in `?` is skipped; any other is an error, since it would pass unchecke
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 FINDINGS: Final = "findings.new"
 BOUNDS: Final = "bounds.narrower"
 RESULTS: Final = "results"
+WARMUP: Final = "compiled_after_warmup"
 _WITHOUT_BOUND: Final = (FINDINGS, BOUNDS, RESULTS)
 _Form = Callable[[float | None], str]
 
@@ -54,7 +56,7 @@ _PER_LAUNCH: Final[Mapping[str, tuple[Literal["bytes", "flops"], _Form]]] = {
     "bytes/launch": ("bytes", size),
     "flops/launch": ("flops", count),
 }
-_KNOWN_FIGURES: Final = (*_WITHOUT_BOUND, *_OF_VARIANTS, *_OF_KERNELS, *_PER_LAUNCH)
+_KNOWN_FIGURES: Final = (*_WITHOUT_BOUND, *_OF_VARIANTS, *_OF_KERNELS, *_PER_LAUNCH, WARMUP)
 #: Figures whose growth is judged by an interval → kind of time.
 _TIMES: Final = {"time": "device", "host": "host"}
 
@@ -191,6 +193,14 @@ class Gate:
             differ = [("results differ", answer.evidence)] if answer.word == "no" else []
             self._judge_listed(RESULTS, differ)
 
+    def compare_waits(self, counts: "Callable[[], Counter[str] | None]") -> None:
+        """Judge how many launches of AFTER waited after the mark `serve`, by kernel, if known."""
+        rules = [rule for rule in self.rules if rule.figure == WARMUP]
+        waits = counts() if rules else None
+        for rule in rules if waits is not None else ():
+            for kernel, number in (waits or {"": 0}).items():
+                self._judge(rule, count, kernel, None, number)
+
     @property
     def wants_bounds(self) -> bool:
         """A rule needs conditions for all sizes, which are expensive to derive."""
@@ -228,8 +238,9 @@ class Gate:
         if not missing:
             return None
         return (
-            f"--fail-on {', '.join(missing)} cannot be judged: no kernel has the figure, or a side "
-            "was not judged (a rule that ends in ? is skipped then)"
+            f"--fail-on {', '.join(missing)} cannot be judged: no kernel has the figure, a side "
+            f"was not judged, or {WARMUP} lacks kvtrace.mark('serve') (a rule that ends in ? is "
+            "skipped then)"
         )
 
     def _judge_listed(self, figure: str, violations: Sequence[tuple[str, str]]) -> None:

@@ -20,13 +20,17 @@ from kvtrace.figures.stored import settled
 from kvtrace.figures.sums_reading import at_rest, stored_sums
 from kvtrace.schema.columns import without_dictionary
 from kvtrace.schema.errors import missing_package
+from kvtrace.schema.trace import Selection
 from kvtrace.schema.weights import number_of, weights_of
 from kvtrace.schema.window import split_by_run
 from kvtrace.schema.without_ir import runs_without_ir
 
 if TYPE_CHECKING:
+    from kvtrace.converters.profile.compile_stages import StageTimes
     from kvtrace.converters.profile.device_time import DeviceTime
     from kvtrace.converters.profile.recompiles import DelayedLaunch, Recompile
+    from kvtrace.converters.profile.unseen_sizes import UnseenSizes
+    from kvtrace.converters.profile.waits import WaitedVariant
     from kvtrace.figures.launch_costs import LaunchCost
     from kvtrace.figures.ranks import RanksFigures
     from kvtrace.figures.window import Window
@@ -127,8 +131,10 @@ class Overview:
     timed. `device_time` is None without a device timeline, `ranks`
     without ranks of one job. `launch_costs` has the kernels whose
     launches take the host much longer than usual. `held` lists launches that waited for
-    their kernel, from `since` on; None if not requested. `missing` is a phrase on a package that is
-    not installed, if `kernels`, `device_time` and `window` are left out for that reason.
+    their kernel, from `since` on; None if not requested. `waits` has their variants, and `unseen`
+    the sizes that would still wait, over all requested traces; `stages` what compilations took, if
+    requested. `missing` is a phrase on a package that is not installed, if `kernels`, `device_time`
+    and `window` are left out for that reason.
     """
 
     path: str
@@ -139,6 +145,9 @@ class Overview:
     notes: tuple[str, ...]
     recompiles: "tuple[Recompile, ...]" = ()
     held: "tuple[DelayedLaunch, ...] | None" = None
+    waits: "tuple[WaitedVariant, ...]" = ()
+    unseen: "tuple[UnseenSizes, ...]" = ()
+    stages: "tuple[StageTimes, ...]" = ()
     since: str | None = None
     device_time: "DeviceTime | None" = None
     ranks: "RanksFigures | None" = None
@@ -153,7 +162,9 @@ def read_overview(
     *,
     recompiles: bool = False,
     warmup: bool = False,
+    stages: bool = False,
     since: str | None = None,
+    also: Sequence[str] = (),
     part: RequestedPart = STEADY,
 ) -> Overview:
     """Return the overview of some runs.
@@ -163,7 +174,9 @@ def read_overview(
         runs: the runs.
         recompiles: add every compiled variant and the reason for its compilation.
         warmup: add the launches that waited for their kernel.
+        stages: add the times of compilations by stage.
         since: leave out earlier ones of these launches; see `delayed_launches`.
+        also: folders of further traces in which launches waited.
         part: the part of the runs that figures of kernels and devices cover.
 
     Raises:
@@ -196,12 +209,20 @@ def read_overview(
         notes = notes_on(trace, runs)
         return replace(overview, runs=own, messages=messages, missing=missing, notes=notes)
     with_times = replace(overview, **{f.name: getattr(screen, f.name) for f in fields(screen)})
-    if recompiles or warmup:
-        from kvtrace.converters.profile.recompiles import delayed_launches, read_recompiles
+    if recompiles:
+        from kvtrace.converters.profile.recompiles import read_recompiles
 
-        variants = read_recompiles(trace, runs) if recompiles else ()
-        delayed = delayed_launches(trace, runs, since) if warmup else None
-        with_times = replace(with_times, recompiles=variants, held=delayed)
+        with_times = replace(with_times, recompiles=read_recompiles(trace, runs))
+    if warmup:
+        from kvtrace.converters.profile.compile_stages import stage_times
+        from kvtrace.converters.profile.waits import read_waits, with_traces
+
+        selections = with_traces(Selection(trace, tuple(runs)), also)
+        waits = read_waits(selections, since)
+        with_times = replace(
+            with_times, held=waits.launches, waits=waits.variants, unseen=waits.unseen,
+            stages=stage_times(selections) if stages else (),
+        )  # fmt: skip
     return replace(with_times, notes=notes_on(trace, runs, screen.notes))
 
 

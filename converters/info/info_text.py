@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _SHOWN_KERNELS: Final = 15
 _SHOWN_ON_DEVICE: Final = 5
 _SHOWN_NOTES: Final = 2
+_SHOWN_SIZES: Final = 8
 #: Runs that are shown of more than `_MOST_RUNS`.
 _SHOWN_RUNS: Final = 2
 _MOST_RUNS: Final = 16
@@ -91,7 +92,7 @@ def overview_text(overview: Overview, *, full: bool = False, width: int = 80) ->
     if overview.recompiles:
         lines += ["", *_recompiles_text(overview.recompiles, width)]
     if overview.held is not None:
-        lines += ["", *_delayed_text(overview.held, overview, width)]
+        lines += ["", *_waits_text(overview.held, overview, width)]
     return lines
 
 
@@ -290,30 +291,55 @@ def _recompile_lines(variant: "Recompile", width: int) -> list[str]:
     return [f"    {line}" for line in lines]
 
 
-def _delayed_text(delayed: "Sequence[DelayedLaunch]", overview: Overview, width: int) -> list[str]:
+def _waits_text(delayed: "Sequence[DelayedLaunch]", overview: Overview, width: int) -> list[str]:
     since = f" from {overview.since} on" if overview.since is not None else ""
     if not delayed:
-        return [f"no launch waited for its kernel to be compiled, loaded or tuned{since}"]
+        lines = [f"no launch waited for its kernel to be compiled, loaded or tuned{since}"]
+        return lines + _unseen_text(overview, width)
     waiting = [launch for launch in delayed if not launch.trial]
     waited = duration(sum(launch.waited_ns for launch in waiting))
+    compiled = count(sum(variant.compiled for variant in overview.waits))
     text = (
         f"{plural(len(waiting), 'launch')} waited for a kernel to be compiled, loaded or tuned"
-        f"{since}, {waited} (measured):"
+        f"{since}, {waited} (measured); {compiled} compiled it:"
     )
     lines = wrapped(text, width)
-    for launch in delayed:
-        after = "" if launch.after_ns is None else f"{duration(launch.after_ns)} in, "
-        text = (
-            f"{after}launch {launch.seq} (call {launch.call_id}), {duration(launch.waited_ns)}: "
-            f"{launch.variant.kernel}{', a trial' if launch.trial else ''}, "
-            f"{launch.variant.reason()}"
-        )
-        wrapped_text = textwrap.wrap(printable(text), width - 2, subsequent_indent="  ")
-        lines += [f"  {line}" for line in wrapped_text]
+    for variant in overview.waits:
+        often = f"{plural(variant.launches, 'launch')} of {plural(variant.runs, 'run')}, "
+        trials = f", {plural(variant.trials, 'trial')}" if variant.trials else ""
+        reasons = " or ".join(variant.reasons)
+        text = f"{duration(variant.waited_ns)}, {often}{variant.kernel}{trials}, {reasons}"
+        lines += wrapped(text, width, 2)
+    lines += _unseen_text(overview, width)
     option = "" if overview.since is None else f" --set since={shlex.quote(overview.since)}"
     lines += wrapped(
         "to write a script that compiles and loads them before: kvtrace convert warmup "
         f"{shlex.quote(overview.path)}{option}",
         width,
     )
+    return lines
+
+
+def _unseen_text(overview: Overview, width: int) -> list[str]:
+    """Return lines on sizes that would still compile, and on stages of compilations."""
+    lines = (
+        ["sizes that would still compile, with constants as recorded:"] if overview.unseen else []
+    )
+    for kernel in overview.unseen:
+        constants = f" ({kernel.constants})" if kernel.constants else ""
+        texts = [*kernel.sizes, *kernel.combinations]
+        rest = len(texts) - _SHOWN_SIZES
+        listed = "; ".join([*texts[:_SHOWN_SIZES], *([f"{rest} more"] if rest > 0 else [])])
+        follows = f", where {' and '.join(kernel.follows)}" if kernel.follows else ""
+        doubt = "" if kernel.certain else ", unless parameters are not specialized"
+        lines += wrapped(f"{kernel.kernel}{constants}: {listed}{follows}{doubt}", width, 2)
+    if overview.stages:
+        names = list(dict.fromkeys(stage for kernel in overview.stages for stage in kernel.stages))
+        rows = [
+            [kernel.kernel, count(kernel.compilations), duration(kernel.compile_ns)]
+            + [duration(kernel.stages[name]) if name in kernel.stages else "-" for name in names]
+            + [duration(kernel.rest_ns)]
+            for kernel in overview.stages
+        ]
+        lines += ["", *columns(("kernel", "compiled", "took", *names, "rest"), rows, width)]
     return lines

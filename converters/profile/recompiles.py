@@ -383,7 +383,7 @@ class _ScalarArguments:
         scalars = []
         for name in values_before.keys() & values_after.keys():
             kinds = (
-                {_kind(v) for v in values} for values in (values_before[name], values_after[name])
+                {kind_of(v) for v in values} for values in (values_before[name], values_after[name])
             )
             if set.isdisjoint(*kinds):
                 scalars.append(
@@ -399,19 +399,20 @@ class _ScalarArguments:
                 self._calls.setdefault((row["run"], row["kernel_id"]), []).append(row)
         values: dict[str, set[int]] = {}
         for call in self._calls.get((kernel["run"], kernel["kernel_id"]), ()):
-            for name, value in _integer_arguments(call["args"] or ()):
+            for name, value in integer_arguments(call["args"] or ()):
                 values.setdefault(name, set()).add(value)
         return values
 
 
-def _integer_arguments(args: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, int]]:
+def integer_arguments(args: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, int]]:
+    """Yield name and value of each integer among recorded arguments, constants left out."""
     for arg in args:
         text = arg["scalar"]
         if arg["kind"] == "scalar" and text is not None and text.lstrip("-").isdigit():
             yield arg["name"], int(text)
 
 
-def _kind(value: int) -> str:
+def kind_of(value: int) -> str:
     """Return an integer's kind in Triton's key: "one", "multiple of 16" or "other"."""
     if value == 1:
         return "one"

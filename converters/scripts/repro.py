@@ -20,7 +20,10 @@ from kvtrace.schema.trace import Selection, Trace
 from kvtrace.schema.vocabularies import TORCH_NAMES
 
 #: Compile options that users choose, besides those in columns of `kernels`.
-_CHOSEN_OPTIONS: Final = ("maxnreg", "enable_fp_fusion", "launch_cooperative_grid", "launch_pdl")
+_CHOSEN_OPTIONS: Final = (
+    "maxnreg", "enable_fp_fusion", "launch_cooperative_grid", "launch_pdl", "waves_per_eu",
+    "matrix_instr_nonkdim",
+)  # fmt: skip
 
 
 #: The type of a descriptor in Gluon: its block, and its layout.

@@ -31,6 +31,13 @@ def command(
         bool,
         Option("--warmup", help="Show the launches that waited for a kernel, to warm up"),
     ] = False,
+    also: Annotated[
+        list[str] | None,
+        Option(metavar="TRACE", help="With --warmup: all runs of a further trace; repeatable"),
+    ] = None,
+    stages: Annotated[
+        bool, Option("--stages", help="With --warmup: times of compilations by stage")
+    ] = False,
     since: Annotated[
         str | None,
         Option(
@@ -57,7 +64,7 @@ def command(
     Example:
         kvtrace info out/
         kvtrace info out/ --run @3f2c81a --recompiles
-        kvtrace info out/ --recompiles --warmup --since serve
+        kvtrace info out/ --warmup --since serve --also yesterday/ --stages
         kvtrace info out/ --autotune
 
     """
@@ -71,6 +78,8 @@ def command(
 
     if everything and run is not None:
         raise BadSetting("--all shows every run and --run only some; give one of these options.")
+    if (also or stages) and not warmup:
+        raise BadSetting("--also and --stages need --warmup.")
     part = chosen_part(None if warmup else since, until, mark, steps, whole=whole)
     selection = select(trace, run, every=everything)
     runs = selection.trace.runs if everything else selection.runs
@@ -84,8 +93,8 @@ def command(
             print_lines(tunings_text(tunings, terminal_width()))
         return
     overview = read_overview(
-        selection.trace, runs, recompiles=recompiles, warmup=warmup,
-        since=since if warmup else None, part=part,
+        selection.trace, runs, recompiles=recompiles, warmup=warmup, stages=stages,
+        since=since if warmup else None, also=also or (), part=part,
     )  # fmt: skip
     if json:
         print(json_text("info", overview_object(overview)))

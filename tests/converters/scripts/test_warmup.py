@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kvtrace.cli import main
+from kvtrace.schema.trace import resolve
 from tests.support.tiers import needs
 from tests.support.warm_python import warm_python
 
@@ -33,6 +34,29 @@ def scale(x, y, n, rows: tl.int32, factor, BLOCK: tl.constexpr):
 def tuned(pair, n, BLOCK: tl.constexpr):
     lanes = tl.arange(0, BLOCK)
     tl.store(pair[1] + lanes, tl.load(pair[0] + lanes, mask=lanes < n), mask=lanes < n)
+
+
+@triton.jit
+def attend(queries, cache, pages, lengths, out, batch, longest, stride,
+           PAGE: tl.constexpr, HEAD: tl.constexpr):
+    row, lanes, slots = tl.program_id(0), tl.arange(0, HEAD), tl.arange(0, PAGE)
+    query, length = tl.load(queries + row * HEAD + lanes), tl.load(lengths + row)
+    total, result = 0.0, tl.zeros([HEAD], tl.float32)
+    for start in range(0, longest, PAGE):
+        page = tl.load(pages + row * stride + start // PAGE)
+        keys = tl.load(cache + (page * PAGE + slots)[:, None] * HEAD + lanes[None, :])
+        scores = tl.exp(tl.sum(keys * query[None, :], axis=1))
+        weights = tl.where(start + slots < length, scores, 0.0)
+        total += tl.sum(weights, axis=0)
+        result += tl.sum(weights[:, None] * keys, axis=0)
+    tl.store(out + row * HEAD + lanes, result / total)
+
+
+@triton.jit
+def normalize(x, n, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    values = tl.load(x + lanes, mask=lanes < n, other=0.0)
+    tl.store(x + lanes, values / tl.sum(values, axis=0), mask=lanes < n)
 
 
 @triton.jit
@@ -71,11 +95,45 @@ square = torch.ones(16, 16)
 tiled[(1,)](*(TensorDescriptor.from_tensor(t, [16, 16]) for t in (square, square.clone())), BLOCK=1)
 """
 
+#: A server with a paged cache: batches of requests of some lengths, from the command line.
+PAGED = """
+import sys
+import kvtrace, torch, triton
+from kernels import attend, normalize
 
-def served(folder: Path, out: str, *arguments: str) -> Path:
+torch.set_default_device("cuda")
+cache = torch.rand(64 * 16, 16)
+
+
+def answer(lengths):
+    batch, longest = len(lengths), max(lengths)
+    stride = triton.cdiv(longest, 16)
+    pages = torch.arange(batch * stride, dtype=torch.int32) % 64
+    numbers = torch.tensor(lengths, dtype=torch.int32)
+    queries, out = torch.rand(batch, 16), torch.empty(batch, 16)
+    warps = 2 if longest < 64 else 4
+    attend[(batch,)](queries, cache, pages, numbers, out, batch, longest, stride,
+                     PAGE=16, HEAD=16, num_warps=warps)
+    score = torch.rand(longest)
+    normalize[(1,)](score, longest, BLOCK=triton.next_power_of_2(longest))
+
+
+if "--warm" in sys.argv:
+    from warm_paged import warm_up
+
+    warm_up()
+kvtrace.mark("serve")
+for lengths in eval(sys.argv[1]):
+    answer(lengths)
+"""
+
+
+def served(
+    folder: Path, out: str, *arguments: str, program: str = "server.py", **more: str
+) -> Path:
     settings = {"KVTRACE": str(folder / out), "KVTRACE_COMPILE": "ttir", "PYTHONPATH": str(folder)}
-    environment = {**os.environ, **settings}
-    program = folder / "server.py"
+    environment = {**os.environ, **settings, **more}
+    program = folder / program
     done = warm_python().run(program, *arguments, folder=folder, environment=environment)
     assert done.returncode == 0, done.stderr
     return folder / out
@@ -86,12 +144,18 @@ def server(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("server")
     (folder / "kernels.py").write_text(KERNELS)
     (folder / "server.py").write_text(SERVER)
+    (folder / "paged.py").write_text(PAGED)
     return folder
 
 
-def held(capsys, trace: Path, *options: str) -> list[dict]:
+def overview(capsys, trace: Path, *options: str) -> dict:
+    capsys.readouterr()
     assert main(["info", str(trace), "--warmup", *options, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)["held"]
+    return json.loads(capsys.readouterr().out)
+
+
+def held(capsys, trace: Path, *options: str) -> list[dict]:
+    return overview(capsys, trace, *options)["held"]
 
 
 @pytest.fixture(scope="module")
@@ -150,3 +214,88 @@ def test_since_option_accepts_seconds(cold, capsys):
 def test_impossible_options_raise_errors(cold, capsys, options, said):
     assert main(["info", str(cold), *options]) == 2
     assert said in capsys.readouterr().err
+
+
+def sizes_in(text: str, name: str) -> set[int]:
+    """The sizes that a range such as `n multiples of 16 from 32 to 64` stands for."""
+    ends = [int(word) for word in text.split() if word.isdigit()]
+    every = range(ends[0] if "multiples of 16 from" not in text else ends[1], ends[-1] + 1)
+    if "but for" in text:
+        return {size for size in range(ends[0], ends[1] + 1) if size % 16}
+    assert text.startswith(f"{name} ")
+    return {size for size in every if "multiples" not in text or size % 16 == 0}
+
+
+@pytest.mark.process
+@pytest.mark.costly("compiles to machine code in five processes; the script by TTIR stays by day")
+def test_started_after_the_script_a_server_compiles_nothing(server, capsys):
+    first, second = "[[5], [5, 7], [17, 3, 40], [70]]", "[[16], [1], [20] * 16, [5], [65] * 16]"
+    machine = {"KVTRACE_DEVICE": "cpu", "KVTRACE_COMPILE": "full", "program": "paged.py"}
+    day, night = (
+        served(server, out, requests, TRITON_CACHE_DIR=str(server / "cold"), **machine)
+        for out, requests in (("day", first), ("night", second))
+    )
+    said = overview(capsys, day, "--since", "serve", "--also", str(night), "--stages")
+    twice = [wait for wait in said["waits"] if wait["launches"] > 1]
+    # Lengths [5] in both; 70 and 65 are one class of one BLOCK.
+    assert sorted((wait["kernel"], wait["launches"], wait["runs"]) for wait in twice) == [
+        ("attend", 2, 2), ("normalize", 2, 2), ("normalize", 2, 2)
+    ]  # fmt: skip
+    assert {kernel["kernel"] for kernel in said["stages"]} == {"attend", "normalize"}
+    assert all(
+        sum(kernel["stages"].values()) + kernel["rest_ns"] == kernel["compile_ns"]
+        and {"ttir", "ttgir", "llir", "ptx", "cubin"} <= kernel["stages"].keys()
+        for kernel in said["stages"]
+    )
+    script = server / "warm_paged.py"
+    options = ["-o", str(script), "--set", "since=serve", "--set", f"also={night}"]
+    assert main(["convert", "warmup", str(day), *options]) == 0
+    fresh = str(server / "fresh")
+    environment = {**os.environ, "PYTHONPATH": str(server), "TRITON_CACHE_DIR": fresh}
+    variants = len(said["waits"])
+    done = warm_python().run(script, "--jobs", "2", folder=server, environment=environment)
+    assert f"compiled {variants} of {variants} calls for cuda" in done.stdout
+    assert len(list(Path(fresh).iterdir())) == variants
+    again = f"{first} + {second}"
+    loaded = served(server, "loaded", again, TRITON_CACHE_DIR=fresh, **machine)
+    assert sum(w["compiled"] for w in overview(capsys, loaded, "--since", "serve")["waits"]) == 0
+    warm = served(server, "warmed", again, "--warm", TRITON_CACHE_DIR=fresh, **machine)
+    assert held(capsys, warm, "--since", "serve") == []
+    assert len(list(Path(fresh).iterdir())) == variants
+
+
+@pytest.mark.process
+def test_sizes_that_would_still_compile_are_those_that_do(server, capsys):
+    seen = [5, 7, 16, 40]
+    out = served(
+        server, "sizes", str([[n] for n in seen]), program="paged.py", KVTRACE_DEVICE="cpu"
+    )
+    (unseen,) = (u for u in overview(capsys, out)["unseen"] if u["kernel"] == "normalize")
+    assert unseen["follows"] == ["BLOCK is n rounded up to a power of two"]
+    assert unseen["certain"]
+    expected = set().union(*(sizes_in(text, "n") for text in unseen["sizes"]))
+    # Launches of all sizes in one process: those that share a variant with a seen size, and others.
+    every = served(
+        server, "every", str([[n] for n in range(1, 65)]), program="paged.py", KVTRACE_DEVICE="cpu"
+    )
+    rows = resolve(every).table("calls", ["kernel_id", "args"]).to_pylist()
+    sizes = [
+        (row["kernel_id"], int(argument["scalar"]))
+        for row in rows for argument in row["args"] if argument["name"] == "n"
+    ]  # fmt: skip
+    compiled = {kernel for kernel, size in sizes if size in seen}
+    assert len(sizes) == 64
+    assert {size for kernel, size in sizes if kernel not in compiled} == expected
+
+
+@pytest.mark.process
+def test_script_names_what_cannot_be_compiled_and_continues(cold, tmp_path, capsys):
+    script = tmp_path / "warmup.py"
+    assert main(["convert", "warmup", str(cold), "-o", str(script)]) == 0
+    (tmp_path / "kernels.py").write_text(KERNELS.replace("def tiled(", "def renamed("))
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "TRITON_CACHE_DIR": str(tmp_path)}
+    arguments = ("--jobs", "2", "--target", "hip:gfx942")
+    done = warm_python().run(script, *arguments, folder=tmp_path, environment=environment)
+    assert done.returncode == 1
+    assert "compiled 8 of 9 calls for hip:gfx942" in done.stdout
+    assert "not compiled: kernels.tiled: AttributeError" in done.stderr

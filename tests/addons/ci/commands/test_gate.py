@@ -154,3 +154,24 @@ def test_rule_that_cannot_be_judged_fails_the_gate_unless_optional(baseline, cap
 def test_bad_input_is_a_one_sentence_error_before_anything_runs(project, words, message, capsys):
     assert main(words) == 2
     assert message in capsys.readouterr().err
+
+
+SERVING = BENCH.replace("import sys", "import sys\nimport kvtrace", 1)
+AFTER_LAUNCHES = "kvtrace.mark('serve')\nadd[(8,)](x, y, out, n, BLOCK=128)\nsys.exit"
+
+
+@pytest.mark.parametrize(
+    ("program", "code", "said"),
+    [
+        (SERVING.replace("for _", "kvtrace.mark('serve')\nfor _"), 1, "add  - → 1"),
+        (SERVING.replace("sys.exit", AFTER_LAUNCHES), 0, "none of the --fail-on rules is violated"),
+        (BENCH, 2, "lacks kvtrace.mark('serve')"),
+    ],
+)
+def test_launches_that_wait_for_a_kernel_while_serving_fail_the_gate(
+    baseline, capsys, program, code, said
+):
+    (baseline / "bench.py").write_text(program)
+    assert gate("--fail-on", "compiled_after_warmup>0") == code
+    output = capsys.readouterr()
+    assert said in output.out + output.err
