@@ -110,6 +110,12 @@ class Repetition:
     def repeated(self, count: int, step: int, most: int) -> "Repetition":
         """Return the set `count` times, `step` > 0 bytes apart; raises TooManyRanges."""
         low, high = self.hull
+        if self.ranges.size == high - low >= step:  # one range grows
+            return Repetition(ByteRanges.of(low, high + (count - 1) * step))
+        last_count, distance = self.levels[-1] if self.levels else (0, 1)
+        if step % distance == 0 and step <= last_count * distance:  # the last level goes on
+            longer = last_count + (count - 1) * (step // distance)
+            return Repetition(self.ranges, (*self.levels[:-1], (longer, distance)))
         is_large = len(self.ranges.first) * self._count * count > _LISTED
         if is_large and step >= high - low:
             return Repetition(self.ranges, (*self.levels, (count, step)))

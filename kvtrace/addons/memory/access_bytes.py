@@ -1,9 +1,9 @@
 """Bytes that accesses touch, as a union of regular and irregular sets.
 
-A formula is a comb: a run of bytes at nested distances, a few numbers whatever the grid is. Combs
-are joined where they fit together before anything is listed: the even and the odd elements, stored
-by two ops, are one range, and not a million ranges each. What is not affine becomes ranges on
-arrays of programs and lanes, as in `kvtrace.metrics`.
+A formula is its first byte and steps, a few numbers whatever the grid is. Sets are joined where
+they fit together before they are listed: the even and the odd elements, stored by two ops, are one
+range, and not a million ranges each. What is not affine becomes ranges on arrays of programs and
+lanes, as in `kvtrace.metrics`.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from typing import Final
 
 import numpy as np
 
-from kvtrace.addons.memory.combs import Comb, ascending_steps, comb_of
 from kvtrace.addons.memory.formulas import AffineFormula, FormulaAccess
 from kvtrace.evaluate.observe import Access, AccessParts
 from kvtrace.metrics.byte_ranges import MOST_RANGES, ByteRanges, TooManyRanges
 from kvtrace.metrics.patterns import patterns_of
-from kvtrace.metrics.unique_bytes import Repetition, touched
+from kvtrace.metrics.unique_bytes import Repetition, overlapping_groups, touched
 
 MOST_LANES: Final = 1 << 22
 """Limit of lanes of one access that are not described by a formula."""
@@ -29,6 +28,10 @@ _MOST_SETS: Final = 64
 
 
 _SCATTERED: Final = "its bytes are too scattered: they are in more than a million ranges"
+
+
+AffineBytes = tuple[int, tuple[tuple[int, int], ...], int]
+"""Elements at a first byte plus sums of steps (step > 0, count), and their size in bytes."""
 
 
 class NotListed(Exception):
@@ -43,7 +46,7 @@ class TouchedBytes:
     `problem` says why they cannot be listed, "" if they can.
     """
 
-    combs: dict[Comb, None] = field(default_factory=dict)
+    affine: dict[AffineBytes, None] = field(default_factory=dict)
     sets: list[Repetition] = field(default_factory=list)
     low: int = 0
     high: int = 0
@@ -69,7 +72,7 @@ class TouchedBytes:
 
     def _add_lanes(self, access: Access) -> None:
         if isinstance(access, FormulaAccess):
-            self._add_formula(access.formula, access.element_bytes)
+            self.affine[_bytes_of(access.formula, access.element_bytes)] = None
         elif access.parts is not None:
             self._add_parts(access.parts, access.element_bytes)
 
@@ -77,7 +80,7 @@ class TouchedBytes:
         """Add all bytes of another set."""
         if other.low < other.high:
             self._extend(other.low, other.high)
-            self.combs.update(other.combs)
+            self.affine.update(other.affine)
             self.sets += other.sets
             self.problem = self.problem or other.problem
             if len(self.sets) > _MOST_SETS:
@@ -93,9 +96,9 @@ class TouchedBytes:
             raise NotListed(_SCATTERED) from error
 
     def _listed(self, size: int) -> ByteRanges:
-        combs = _joined_combs(list(self.combs))
-        sets = [Repetition(ByteRanges.of(c.first, c.first + c.run), c.levels) for c in combs]
-        union = ByteRanges.union_of(part.listed(MOST_RANGES) for part in (*sets, *self.sets))
+        affine = [Repetition.of_elements(*formula, MOST_RANGES) for formula in self.affine]
+        sets = _joined_sets([*affine, *self.sets])
+        union = ByteRanges.union_of(part.listed(MOST_RANGES) for part in sets)
         return union & ByteRanges.of(0, size) if self.low < 0 or self.high > size else union
 
     def hull(self, size: int) -> ByteRanges:
@@ -106,15 +109,6 @@ class TouchedBytes:
         if self.low < self.high:
             low, high = min(low, self.low), max(high, self.high)
         self.low, self.high = low, high
-
-    def _add_formula(self, formula: AffineFormula, element_bytes: int) -> None:
-        axes = [(axis.step, axis.first, axis.last) for axis in formula.axes]
-        first, steps = ascending_steps(formula.base + formula.origin_bytes, axes)
-        comb = comb_of(first, steps, element_bytes)
-        if comb is not None:
-            self.combs[comb] = None
-            return
-        self.sets.append(Repetition.of_elements(first, steps, element_bytes, MOST_RANGES))
 
     def _add_parts(self, parts: AccessParts, element_bytes: int) -> None:
         patterns = patterns_of(parts, MOST_LANES)
@@ -130,6 +124,16 @@ class TouchedBytes:
             self.problem, self.sets = _SCATTERED, []
 
 
+def _bytes_of(formula: AffineFormula, element_bytes: int) -> AffineBytes:
+    """Return the elements of a formula with steps > 0, from the lowest one on."""
+    first, steps = formula.base + formula.origin_bytes, []
+    for axis in formula.axes:
+        first += axis.step * (axis.first if axis.step > 0 else axis.last)
+        if axis.step and axis.last > axis.first:
+            steps.append((abs(axis.step), axis.last - axis.first + 1))
+    return first, tuple(steps), element_bytes
+
+
 def origin_of(access: Access) -> int:
     """Return the offset of the argument's data pointer in its storage, in bytes."""
     if isinstance(access, FormulaAccess):
@@ -137,32 +141,19 @@ def origin_of(access: Access) -> int:
     return 0 if access.parts is None else access.parts.origin_bytes
 
 
-def _joined_combs(combs: list[Comb]) -> list[Comb]:
-    """Return combs of the same union; those of equal levels are joined where their runs touch."""
+def _joined_sets(sets: list[Repetition]) -> list[Repetition]:
+    """Return sets of the same union: those of equal levels are one where their ranges touch."""
     while True:
-        ordered = sorted(combs, key=lambda comb: (comb.levels, comb.first))
-        result: list[Comb] = []
-        for levels, group in groupby(ordered, key=lambda comb: comb.levels):
-            latest: Comb | None = None
-            for comb in group:
-                longer = None if latest is None else _joined_pair(latest, comb)
-                if longer is None:
-                    result += [] if latest is None else [latest]
-                    latest = comb
-                else:
-                    latest = longer
-                    if latest.levels != levels:  # nothing is left between its runs
-                        result.append(latest)
-                        latest = None
-            result += [] if latest is None else [latest]
-        if len(result) == len(combs):
+        result: list[Repetition] = []
+        ordered = sorted(sets, key=lambda repeated: repeated.levels)
+        for levels, group in groupby(ordered, key=lambda repeated: repeated.levels):
+            ranges = (repeated.ranges for repeated in group)
+            hulls = ((int(r.first[0]), int(r.end[-1]) + 1, r) for r in ranges)
+            for parts in overlapping_groups(hulls):
+                union = Repetition(ByteRanges.union_of(parts))
+                for count, step in levels:
+                    union = union.repeated(count, step, MOST_RANGES)
+                result.append(union)
+        if len(result) == len(sets):
             return result
-        combs = result
-
-
-def _joined_pair(comb: Comb, later: Comb) -> Comb | None:
-    """Return the union of two combs of equal levels as a comb, None if runs do not touch."""
-    if later.first > comb.first + comb.run:
-        return None
-    run = max(comb.run, later.first + later.run - comb.first)
-    return comb_of(comb.first, [(step, count) for count, step in comb.levels], run)
+        sets = result
