@@ -186,16 +186,14 @@ def _stored_sums() -> str:
     return text + "".join(lines)
 
 
-def _shared_columns(
-    table: Table, listed: Mapping[str, list[Column]], least: int = 3
-) -> dict[str, list[Column]]:
+def _shared_columns(table: Table, listed: Mapping[str, list[Column]]) -> dict[str, list[Column]]:
     """Return the table's columns that are listed by an earlier table, if there are a few."""
     shared: dict[str, list[Column]] = {}
     for column in table.columns:
         earlier = next((name for name, columns in listed.items() if column in columns), None)
         if earlier is not None:
             shared.setdefault(earlier, []).append(column)
-    return {name: columns for name, columns in shared.items() if len(columns) >= least}
+    return {name: columns for name, columns in shared.items() if len(columns) > 1}
 
 
 def _table_section(

@@ -1,16 +1,9 @@
-"""Pictures and outputs of docs/demo.md and README.md, from recorded programs (`make docs`).
+"""Pictures of docs/demo.md and README.md, from recorded programs (`make docs`)."""
 
-python -m docs_site.pictures          # writes docs/demo/*.png and the outputs in docs/demo.md
-python -m docs_site.pictures --text   # the outputs alone, which need no browser
-"""
-
-import argparse
-import io
-import os
-import re
 import shutil
+import sys
 import tempfile
-from contextlib import chdir, redirect_stdout
+from contextlib import chdir
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import product
@@ -21,7 +14,6 @@ from docs_site.demo import TRACE
 from docs_site.repository import ROOT
 from kvtrace.cli import main
 
-PAGE: Final = ROOT / "docs/demo.md"
 PICTURES: Final = ROOT / "docs/demo"
 FIXTURES: Final = ROOT / "tests/fixtures/h200"
 
@@ -50,33 +42,6 @@ SCREENS: Final = {
     ),
 }
 
-_OUTPUT: Final = re.compile(
-    r"(<!-- (?P<columns>\d+) columns: kvtrace (?P<command>[^>]*?) -->\n```text\n)(?P<text>.*?)```",
-    re.DOTALL,
-)
-
-
-def with_outputs(markdown: str) -> str:
-    """Return a page's Markdown with each output replaced by the current output of its command."""
-    return _OUTPUT.sub(
-        lambda found: f"{found[1]}{output(found['command'].split(), int(found['columns']))}```",
-        markdown,
-    )
-
-
-def output(command: list[str], columns: int) -> str:
-    """Return a kvtrace command's output in a terminal of `columns`, run in the fixtures' folder."""
-    columns_before = os.environ.get("COLUMNS")
-    os.environ["COLUMNS"] = str(columns)
-    try:
-        with chdir(FIXTURES), redirect_stdout(io.StringIO()) as printed:
-            main(command)
-    finally:
-        os.environ.pop("COLUMNS")
-        if columns_before is not None:
-            os.environ["COLUMNS"] = columns_before
-    return printed.getvalue()
-
 
 def take_screenshots() -> list[Path]:
     """Write a picture of each report's first screen, per width and theme; return the paths."""
@@ -99,13 +64,8 @@ def take_screenshots() -> list[Path]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Make the pictures and outputs of docs/demo.md.")
-    parser.add_argument("--text", action="store_true", help="the outputs alone")
-    arguments = parser.parse_args()
-    PAGE.write_text(with_outputs(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
     browsers = import_module("kvtrace.converters.report.frontend.screenshots").NAMES
-    if not arguments.text and not any(map(shutil.which, browsers)):
-        print("no browser is on PATH: the pictures stay as they are")
-        arguments.text = True
-    for picture in [] if arguments.text else take_screenshots():
+    if not any(map(shutil.which, browsers)):
+        sys.exit("no browser is on PATH: the pictures stay as they are")
+    for picture in take_screenshots():
         print(picture.relative_to(ROOT), f"{picture.stat().st_size:,} bytes")
