@@ -148,9 +148,8 @@ class Seen:
         actual_numbers = ideal_numbers(number.actual, type_)
         differs = np.asarray(number.shadow != actual_numbers, np.bool_)
         if purpose == "index":  # stored integers may be unsigned
-            bits = type_.element.bits
-            low = -(1 << (bits - 1))
-            differs &= np.asarray((number.shadow < low) | (number.shadow >= 1 << bits), np.bool_)
+            unsigned = actual_numbers.astype(object) + (1 << type_.element.bits)
+            differs &= np.asarray((actual_numbers >= 0) | (number.shadow != unsigned), np.bool_)
         return differs
 
     def _record_visible(

@@ -307,6 +307,28 @@ def test_a_wrapped_index_that_is_stored_is_a_finding_and_wrapped_data_are_not():
 
 
 @triton.jit
+def late(out, stride, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.store(out + lanes, (lanes * stride).to(tl.int64))
+
+
+@pytest.mark.parametrize(
+    ("stride", "dtype", "answer"),
+    [
+        (10**9, "i64", "violation"),  # 7 * 10^9 fits 64 bits, which come too late
+        (500_000_000, "i64", "violation"),  # 3.5 * 10^9 is negative there
+        (300_000_000, "i64", "proven"),
+        (500_000_000, "i32", "proven"),  # as an unsigned number
+        (10**9, "i32", "violation"),
+    ],
+)
+def test_an_index_that_is_widened_after_it_wrapped_is_a_finding(stride, dtype, answer):
+    stored = call(late, (1,), out=tensor(8, dtype=dtype), stride=stride, BLOCK=8)
+
+    assert set(answers(stored)) == {answer}
+
+
+@triton.jit
 def hashed(keys, table, out, slots, BLOCK: tl.constexpr):
     lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mixed = tl.load(keys + lanes).to(tl.uint32) * 2654435761
