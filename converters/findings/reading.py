@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from itertools import dropwhile
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -252,7 +253,7 @@ def finding_of(
 
     `stacks` has frames by stack id; `source` is a function that returns the text of a file's line.
     """
-    stack = stacks.get(row["stack_id"], ())
+    stack = _of_program(stacks.get(row["stack_id"], ()))
     frame = stack[0] if stack else StackFrame(call.file, call.line, None, None)
     file, line = frame.file or call.file, frame.line or call.line
     finding = Finding(
@@ -421,15 +422,14 @@ def call_facts(
         grid=grid,
         invocation=None if args is None or None in grid else invocation(kernel, grid, args),
         tensors={arg["name"]: tensor(arg) for arg in args or ()},
-        launched_at=_program_frame(stack),
+        launched_at=next(iter(_of_program(stack)), None),
         **facts,
     )
 
 
-def _program_frame(stack: Sequence[StackFrame]) -> StackFrame | None:
-    """Return the innermost frame of the program; else the innermost of all; None without frames."""
-    frames = (frame for frame in stack if not is_plumbing(frame.file))
-    return next(frames, stack[0] if stack else None)
+def _of_program(stack: Sequence[StackFrame]) -> tuple[StackFrame, ...]:
+    """Return a stack from the program's innermost frame on; all of it if no frame is of it."""
+    return tuple(dropwhile(lambda frame: is_plumbing(frame.file), stack)) or tuple(stack)
 
 
 def _launches_by_call(trace: "Trace", runs: Sequence["Run"]) -> Counter[tuple[str, int]]:

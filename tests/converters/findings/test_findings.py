@@ -240,6 +240,21 @@ def test_no_findings_and_not_analyzed_are_distinguished(tmp_path):
     assert line.endswith("none, as no rule had anything to judge")
 
 
+def test_a_finding_in_tritons_library_stands_at_the_users_line(tmp_path):
+    library = "/env/lib/python3.11/site-packages/triton/language/standard.py"
+    called = [(library, 293, 37, None), ("/home/user/kernels.py", 11, 9, "scale")]
+    alone = called[:1]
+    side = write_trace(tmp_path / "t", [KERNEL])
+    rows = [
+        {**VIOLATION, "stack_id": stack_id(called)},
+        {**VIOLATION, "finding_id": "v1", "stack_id": stack_id(alone)},
+    ]
+    add_findings(side, rows, [called, alone])
+
+    places = [(found.file, found.line) for found in found_in(side).listed]
+    assert sorted(places) == [(library, 293), ("/home/user/kernels.py", 11)]
+
+
 def test_a_finding_without_a_place_points_at_its_kernel(tmp_path):
     side = write_trace(tmp_path / "t", [KERNEL])
     add_findings(side, [{**UNKNOWN, "stack_id": None, "access": None, "arg": None}])
