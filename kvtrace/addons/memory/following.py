@@ -276,6 +276,7 @@ class Follower:
                 life.written, life.writer, life.is_read = time, place, False
             if effect.may_read:
                 life.is_read = True
+                life.is_missed |= reading.answer == "violation"
                 answered = reads.add(reading, life, before, seq, address - life.begin)
                 if self.answers is not None:
                     self.answers.append(answered)
@@ -453,6 +454,7 @@ class Follower:
             self._operated[effect] = place, effect
         if effect.may_read:
             life.is_read = True
+            life.is_missed |= reading.answer == "violation"
             reads = self._operator_reads.setdefault(place, Reads())
             answered = reads.add(reading, life, before, None, origin)
             if self.answers is not None:
@@ -463,7 +465,7 @@ class Follower:
 
         It is one if a kernel wrote the others, or if an operator moved what nobody wrote there.
         """
-        if life is None or life.is_read or not life.state.unwritten:
+        if life is None or life.is_read or life.is_missed or not life.state.unwritten:
             return
         writers = self.writers(life.state)
         if writers:

@@ -51,6 +51,7 @@ class Life:
         source: the last kernel that wrote, or was given, the memory from which an operator moved
             unwritten bytes into this storage.
         is_read: whether something read it since a kernel wrote to it.
+        is_missed: whether something read bytes of it that nobody had written.
         rounded: whether `size` may be larger than its tensor's storage.
     """
 
@@ -64,6 +65,7 @@ class Life:
     given: Place | None = None
     source: Place | None = None
     is_read: bool = False
+    is_missed: bool = False
     rounded: bool = False
 
 

@@ -232,7 +232,9 @@ class Rows:
             READ, "violation", op,
             f"{elements} of {argument.name} {_are(unwritten, size)} read, and "
             f"{self._made(first.state, unwritten, size)}{often}: "
-            f"{self._history(first.birth, first.state, unwritten, size, first.given, own)}",
+            + self._history(
+                first.birth, first.state, unwritten, size, first.origin, first.given, own
+            ),
             method="followed", access="load", arg=argument.name,
             address_offset=_first(unwritten) - first.origin,
             lanes=unwritten.size // argument.element.bytes,
@@ -256,7 +258,8 @@ class Rows:
         if stored is not None:
             size, offset = stored.argument.element.bytes, stored.argument.offset_bytes
             name = stored.argument.name
-            history = f": {self._history(first.birth, state, unwritten, size, first.given)}"
+            text = self._history(first.birth, state, unwritten, size, offset, first.given)
+            history = f": {text}"
         else:
             tensor = self._memory.operators[place.row].tensors[place.argument]
             size, offset = tensor.element_bytes if tensor.has_known_size else 1, 0
@@ -289,7 +292,7 @@ class Rows:
         never = f"{were} never written, nor" if brought is None else f"{were} {brought}, and not"
         message = (
             f"{_elements(unwritten, offset, size)} of {name} {never} read in this run: "
-            f"{self._history(leftover.birth, leftover.state, unwritten, size)}"
+            f"{self._history(leftover.birth, leftover.state, unwritten, size, offset)}"
         )
         if stored is None:
             return operator_row(self._line(place), RESULT, "violation", message, self._stacks)
@@ -347,12 +350,13 @@ class Rows:
         return _Stored(judged.call, argument, stored)
 
     def _history(
-        self, birth: Birth, state: State, unwritten: ByteRanges, size: int,
+        self, birth: Birth, state: State, unwritten: ByteRanges, size: int, origin: int,
         given: Place | None = None, own: _Stored | None = None,
     ) -> str:  # fmt: skip
         """Return who made a storage, and who wrote to it in part and why no more.
 
-        `size` is that of an element in bytes; `own` what the reading call stores.
+        `size` is that of an element in bytes, which are counted from byte `origin` of the storage;
+        `own` is what the reading call stores.
         """
         texts = [f"{self._places.birth(birth)} made it"]
         if self._brought(state, unwritten) is not None:
@@ -361,22 +365,22 @@ class Rows:
         for place in (list(writers) or ([] if given is None else [given]))[:2]:
             stored = self._stored_by(place, state)
             if stored is not None:
-                texts.append(stored.text(unwritten, size))
+                texts.append(stored.text(unwritten, size, origin))
         if writers or given is not None:
             return ", ".join(texts)
         for place, effect in list(self._follower.writing_operators(state).items())[:2]:
             texts.append(
-                f"{self._places.operator(place.row)} wrote {_ranges(effect.writes, 0, size)} of it"
+                f"{self._places.operator(place.row)} wrote {_part(effect.writes, origin, size)}"
             )
         if own is not None and own.leaves_out(unwritten):
-            texts.append(own.text(unwritten, size))
+            texts.append(own.text(unwritten, size, origin))
         return ", ".join(texts) if len(texts) > 1 else f"{texts[0]}, and nothing wrote to it"
 
 
 _WHY: Final = {
     "mask": "; {its} mask admits no lane for the others",
     "branch": "; no program comes to {that} store for the others",
-    "grid": "; no program and trip has their addresses: its grid or a loop is too small",
+    "grid": "; no program and trip has their addresses",
 }
 
 
@@ -406,25 +410,26 @@ class _Stored:
         stored = self.effect.stored
         return not isinstance(stored, Unknown) and bool(stored) and not stored & missing
 
-    def text(self, missing: ByteRanges, size: int) -> str:
+    def text(self, missing: ByteRanges, size: int, origin: int) -> str:
         """Return what the call wrote, and why it left out some bytes of the storage.
 
-        `size` is that of an element in bytes.
+        `size` is that of an element in bytes, which are counted from byte `origin` on.
         """
         kernel, stored, sites = self.call.kernel, self.effect.stored, self.effect.stores
         if not any(site.runs for site in sites):
             return f"{kernel} has a store to it that no program reaches"
         part = (
-            "an unknown part"
-            if isinstance(stored, Unknown)
-            else _ranges(stored, self.argument.offset_bytes, size)
+            "an unknown part of it" if isinstance(stored, Unknown) else _part(stored, origin, size)
         )
         site, why = self._at_fault(missing)
         line = next((frame.line for frame in source_stack(site.op)), None)
         is_one = len(sites) == 1 or line is None
         its = "its" if is_one else f"line {line}'s"
         that = "that" if is_one else f"line {line}'s"
-        return f"{kernel} stored {part} of it{_WHY.get(why or '', '').format(its=its, that=that)}"
+        text = _WHY.get(why or "", "").format(its=its, that=that)
+        if why == "grid" and not isinstance(stored, Unknown) and stored:
+            text += _gap(stored, missing)
+        return f"{kernel} stored {part}{text}"
 
     def _at_fault(self, missing: ByteRanges) -> tuple[StoreSite, Why | None]:
         """Return the store that has most to do with missing bytes, and why it leaves them out.
@@ -434,6 +439,13 @@ class _Stored:
         reasons = missing_stores(self.call, self.effect, missing)
         stores = list(zip(self.effect.stores, reasons, strict=True))
         return next((store for store in stores if store[1] in ("mask", "branch")), stores[0])
+
+
+def _gap(stored: ByteRanges, missing: ByteRanges) -> str:
+    """Return why a store has no address of missing bytes, by where they lie."""
+    if _first(missing) >= stored.array[-1, 1]:
+        return ": its grid or a loop is too small"
+    return ": a tile, stride or step leaves gaps" if _first(missing) > _first(stored) else ""
 
 
 def _first(unwritten: ByteRanges) -> int:
@@ -446,6 +458,13 @@ def _elements(unwritten: ByteRanges, offset: int, size: int) -> str:
     return (
         f"{where}" if count == 1 or len(unwritten) == 1 else f"{plural(count, 'element')} ({where})"
     )
+
+
+def _part(written: ByteRanges, origin: int, size: int) -> str:
+    """Return written bytes as elements from an origin on, of the storage if some lie before it."""
+    if written and _first(written) < origin:
+        return f"{_ranges(written, 0, size)} of the whole storage"
+    return f"{_ranges(written, origin, size)} of it"
 
 
 def _ranges(listed: ByteRanges, offset: int, size: int) -> str:

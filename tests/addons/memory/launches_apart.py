@@ -20,6 +20,12 @@ def interleaved_to(x, y, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def spread_to(x, y, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.store(y + 2 * lanes, tl.load(x + lanes))
+
+
+@triton.jit
 def read(x, y, BLOCK: tl.constexpr):
     lanes = tl.arange(0, BLOCK)
     tl.store(y + lanes, tl.load(x + lanes, mask=lanes < 100))
@@ -57,6 +63,13 @@ def main():
     z = torch.empty(100, device="cuda")  # interleaved
     interleaved_to[(1,)](x, z, 50, BLOCK=64)
     read[(1,)](z, out, BLOCK=128)
+    interleaved_to[(1,)](x, z, 50, BLOCK=64)
+    spread = torch.empty(100, device="cuda")  # with gaps
+    spread_to[(1,)](x, spread, BLOCK=32)
+    read[(1,)](spread, out, BLOCK=128)
+    whole = torch.empty(228, device="cuda")  # before a view
+    copied[(1,)](x, whole, BLOCK=64)
+    read[(1,)](whole[128:], out, BLOCK=128)
     torch.ones(64, device="cuda").sum()
     half = torch.empty(64, device="cuda")  # summed by an operator
     half[:32] = 1

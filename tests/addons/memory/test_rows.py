@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("triton")
 
 from kvtrace.addons.memory.judged import findings_of
-from kvtrace.addons.memory.rules import READ
+from kvtrace.addons.memory.rules import READ, RESULT
 from kvtrace.converters.findings.causes import cause_of
 from kvtrace.converters.findings.model import Finding, StackFrame
 from kvtrace.schema.trace import open_trace
@@ -52,7 +52,7 @@ def test_a_kernel_that_drops_what_nobody_wrote_is_proven(tables):
 def test_each_cause_has_a_row_with_the_stores_of_its_launch(rows):
     assert set(rows) == {
         "scattered", "interleaved", "summed by an operator", "mirrored", "in halves",
-        "by an operator", "by nobody",
+        "by an operator", "by nobody", "with gaps", "before a view",
     }  # fmt: skip
     assert "scattered_to stored elements 0 to 96, 98 to 99 of it" in rows["scattered"]
 
@@ -76,6 +76,20 @@ def test_the_store_at_fault_is_named(rows):
     )
     assert "interleaved_to stored elements 0 to 98 of it" in rows["interleaved"]
     assert f"line {line}'s mask admits no lane" in rows["interleaved"]
+
+
+@pytest.mark.process
+def test_what_no_address_of_a_store_reaches_lies_behind_or_between_them(rows):
+    gaps = "no program and trip has their addresses: a tile, stride or step leaves gaps"
+    assert rows["with gaps"].endswith(f"spread_to stored elements 0, 2, 4, … of it; {gaps}")
+    behind = "no program and trip has their addresses: its grid or a loop is too small"
+    stored = "copied stored elements 0 to 63 of the whole storage"
+    assert rows["before a view"].endswith(f"{stored}; {behind}")
+
+
+@pytest.mark.process
+def test_what_was_read_before_the_last_write_is_no_unread_result(tables):
+    assert [row for row in tables["findings"] if row["rule"] == RESULT] == []
 
 
 @pytest.mark.process
