@@ -28,12 +28,16 @@ UNFENCED: Final = (
 MORE_BYTES: Final = (
     "waits for fewer bytes than are in flight, so it may end before {other} has arrived"
 )
+MORE_ARRIVALS: Final = "arrives {arrived} times in a phase of its barrier, which counts {needed}"
 """Predicates of early accesses; `{other}` is the op on the other side."""
 
 Clock = NDArray[np.int64]
 
 COMPONENTS: Final = 512
-KINDS: Final = ("copies", "stores", "products", "tensor core")
+KINDS: Final = ("copies", "tiles", "stores", "products", "tensor core")
+IN_ORDER: Final = frozenset({"tiles", "tensor core"})
+"""Kinds of operations that run in the order in which a partition begins them. `tiles` are those of
+AMD's data mover, in both directions (Triton's ConSanAMD.cpp states their order)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +95,7 @@ class Partition:
     fenced: Clock
     kinds: dict[str, int]
     begun: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
-    copies: list[Copy] = field(default_factory=list)
+    copies: dict[str, list[Copy]] = field(default_factory=lambda: {"copies": [], "tiles": []})
 
     def join(self, clock: Clock, fenced: Clock) -> None:
         """Know what clocks of others know."""

@@ -410,8 +410,8 @@ def outer_slots(block: Block) -> frozenset[int]:
 
 
 def slot_of(op: Op, name: str) -> int | None:
-    """Return a named operand's position in the list of values; None if it is absent."""
-    operand = op.optional(name)
+    """Return a named operand's position in the list of values; None without it, or the name."""
+    operand = op.optional(name) if KINDS[op.name].has(name) else None
     return None if operand is None else operand.id
 
 

@@ -110,7 +110,9 @@ def evaluate(
     values = _bound_parameters(compiler, arguments, name)
     if instrument is not None:
         instrument.begin(launch, values)
-    launch.in_order = needs_clocks(module) or order_matters(module, launch, written)
+    launch.in_order = isinstance(launch.shared, PartitionedMemory) or order_matters(
+        module, launch, written
+    )
     selected = None if programs is None else _selected_programs(programs, launch)
     chunk = CHUNK_BYTES if chunk_bytes is None else chunk_bytes
     _run_programs(compiler, launch, values, chunk, selected)

@@ -24,7 +24,9 @@ import numpy as np
 
 from kvtrace.evaluate.clocks import (
     COMPONENTS,
+    IN_ORDER,
     KINDS,
+    MORE_ARRIVALS,
     MORE_BYTES,
     OVERWRITES,
     READS,
@@ -44,19 +46,24 @@ from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.shared_memory import Buffer, SharedMemory
 from kvtrace.evaluate.turns import Turns
 from kvtrace.evaluate.types import ValueType
-from kvtrace.evaluate.values import Array, SharedView, Unknown, unknown_of
+from kvtrace.evaluate.values import Array, SharedView, Unknown, constant_sum, unknown_of
 from kvtrace.ir import Module, Op
 from kvtrace.ir.model import once_per_module
 from kvtrace.ir.ops import PARTITIONED
 
 Order = Literal["ascending", "descending", "handing over"]
 ORDERS: Final[tuple[Order, ...]] = get_args(Order)
+_BOTH_COUNTED: Final = {"amdg.async_tdm_wait", "ttg.async_commit_group"}
 
 
 @once_per_module
 def needs_clocks(module: Module) -> bool:
-    """Return whether a module has ops that barriers alone order: partitions, arrivals, tcgen05."""
-    return any(op.name in PARTITIONED for op in module.ops)
+    """Return whether a module has ops that barriers alone order: partitions, arrivals, tcgen05.
+
+    Also if it copies by AMD's data mover and in groups, as waits for each do not count the other.
+    """
+    names = {op.name for op in module.ops}
+    return not names.isdisjoint(PARTITIONED) or names >= _BOTH_COUNTED
 
 
 class _Current(threading.local):
@@ -225,14 +232,14 @@ class PartitionedMemory(SharedMemory):
         """Note an early access if the partition's clock lacks an access to an element."""
         self._ops[op.index] = op
         accesses, places, clock = self._accesses[view.buffer], view.places, partition.clock
-        if kind == "tensor core":  # its products run in the order in which they begin
+        if kind in IN_ORDER:
             clock = clock.copy()
             clock[partition.kinds[kind]] = np.iinfo(np.int64).max
         component, stamp, writer = (plane[places] for plane in accesses.writes)
         late = clock[component] < stamp
         if late.any():
             self._note_early(op, writer[late], OVERWRITES if writes else READS)
-        elif kind and not writes:
+        elif kind and kind != "tiles" and not writes:
             is_foreign = accesses.generic[places] & (component != partition.component)
             unfenced = is_foreign & (partition.fenced[component] < stamp)
             if unfenced.any():
@@ -254,19 +261,19 @@ class PartitionedMemory(SharedMemory):
     # -- copies in groups, stores and products ---------------------------------------------------
 
     def copy(
-        self, op: Op, scope: Scope, view: Any, value: Any, type_: ValueType, barrier: Any = None
-    ) -> None:
+        self, op: Op, scope: Scope, view: Any, value: Any, type_: ValueType, barrier: Any = None,
+        kind: str = "copies",
+    ) -> None:  # fmt: skip
         """Begin a copy to a view, which lands at the end of its group or its barrier's phase."""
         views = (view,) if barrier is None else (view, barrier)
         if any(self._note_unknown_write(scope, part, None) for part in views):
             return
         value = self._known(view, value, type_)
         partition = self._partition(self._program(scope))
-        kind = "copies"
         self._check(op, view, partition, kind, writes=True)
         if barrier is None:
             component, until = self._stamp(partition, kind)
-            copies = partition.copies
+            copies = partition.copies[kind]
         else:
             state = self._barrier(barrier)
             component, until, copies = state.component, state.phase + 1, state.copies
@@ -275,13 +282,13 @@ class PartitionedMemory(SharedMemory):
         copies.append(Copy(op, view, self._planes(value, type_), size, until))
         self._program(scope).version += 1  # a wait may have too few bytes
 
-    def commit(self, scope: Scope) -> None:
-        """Close the partition's group of copies."""
-        self._partition(self._program(scope)).begun["copies"] += 1
+    def commit(self, scope: Scope, kind: str = "copies") -> None:
+        """Close the partition's group of copies of a kind."""
+        self._partition(self._program(scope)).begun[kind] += 1
 
-    def wait(self, scope: Scope, most_in_flight: int) -> None:
+    def wait(self, scope: Scope, most_in_flight: int, kind: str = "copies") -> None:
         """Complete the copies of all the partition's groups but the last `most_in_flight`."""
-        self._end(scope, "copies", most_in_flight)
+        self._end(scope, kind, most_in_flight)
 
     def begin_reads(self, op: Op, scope: Scope, views: Sequence[SharedView]) -> None:
         """Begin an asynchronous product that reads views until the wait for it."""
@@ -293,10 +300,10 @@ class PartitionedMemory(SharedMemory):
         """End the reads of all the partition's products but the last `most_pending`."""
         self._end(scope, "products", most_pending)
 
-    def read_to_store(self, op: Op, scope: Scope, view: Any) -> Any:
+    def read_to_store(self, op: Op, scope: Scope, view: Any, kind: str = "stores") -> Any:
         """Return a view's contents, which a copy to global memory reads until the wait for it."""
-        value = self.read(op, view, "stores")
-        self._partition(self._program(scope)).begun["stores"] += 1
+        value = self.read(op, view, kind)
+        self._partition(self._program(scope)).begun[kind] += 1
         return value
 
     def end_stores(self, scope: Scope, most_pending: int) -> None:
@@ -315,8 +322,8 @@ class PartitionedMemory(SharedMemory):
         ended = max(partition.begun[kind] - most_pending, 0)
         component = partition.kinds[kind]
         partition.clock[component] = max(partition.clock[component], ended)
-        if kind == "copies":
-            partition.copies = landed(partition.copies, ended)
+        if kind in partition.copies:
+            partition.copies[kind] = landed(partition.copies[kind], ended)
 
     # -- barriers --------------------------------------------------------------------------------
 
@@ -336,7 +343,7 @@ class PartitionedMemory(SharedMemory):
         self._barriers[key] = Barrier(self._component(program), count)
 
     def arrive(
-        self, scope: Scope, view: Any, count: int = 1, size: int = 0, kind: str = "",
+        self, op: Op, scope: Scope, view: Any, count: int = 1, size: int = 0, kind: str = "",
         active: Any = True,
     ) -> None:  # fmt: skip
         """Arrive at a barrier, and announce `size` bytes.
@@ -350,18 +357,20 @@ class PartitionedMemory(SharedMemory):
         program = self._program(scope)
         partition, barrier = self._partition(program), self._barrier(view)
         barrier.arrived += count
+        if barrier.arrived > barrier.needed:
+            text = MORE_ARRIVALS.format(arrived=barrier.arrived, needed=barrier.needed)
+            self.early.setdefault((MORE_ARRIVALS, op.index, op.index), EarlyAccess(op, op, text))
         barrier.expected += size
         np.maximum(barrier.clock, partition.clock, out=barrier.clock)
         np.maximum(barrier.fenced, partition.fenced, out=barrier.fenced)
         if kind:
             component = partition.kinds[kind]
             barrier.clock[component] = max(barrier.clock[component], partition.begun[kind])
-            if kind == "copies":
-                landing = [c for c in partition.copies if c.until <= partition.begun[kind] + 1]
-                barrier.clock[component] = max(
-                    [int(barrier.clock[component]), *(c.until for c in landing)]
-                )
-                partition.copies = landed(partition.copies, partition.begun[kind] + 1)
+            if kind in partition.copies:
+                begun, copies = partition.begun[kind] + 1, partition.copies[kind]
+                landing = [copy.until for copy in copies if copy.until <= begun]
+                barrier.clock[component] = max([int(barrier.clock[component]), *landing])
+                partition.copies[kind] = landed(copies, begun)
         partition.advance()
         if not barrier.copies and not barrier.expected:
             self._end_phase(program, barrier)
@@ -370,6 +379,10 @@ class PartitionedMemory(SharedMemory):
             number = self._current.partition
             program.turns.step_aside()
             self._current.partition = number
+
+    def parity(self, view: Any) -> Any:
+        """Return the parity of a barrier's current phase."""
+        return view if isinstance(view, Unknown) else constant_sum(self._barrier(view).phase & 1)
 
     def _end_phase(self, program: Program, barrier: Barrier) -> bool:
         """End a barrier's phase if all arrivals and bytes are there; return whether it ended."""

@@ -186,9 +186,14 @@ class SharedMemory:
     # -- copies ----------------------------------------------------------------------------------
 
     def copy(
-        self, op: Op, scope: Scope, view: Any, value: Any, type_: ValueType, barrier: Any = None
-    ) -> None:
-        """Begin a copy to a view, which arrives at the wait for its group or barrier."""
+        self, op: Op, scope: Scope, view: Any, value: Any, type_: ValueType, barrier: Any = None,
+        kind: str = "copies",
+    ) -> None:  # fmt: skip
+        """Begin a copy to a view, which arrives at the wait for its group or barrier.
+
+        `kind` is that of a group, which only clocks distinguish: other programs have one kind.
+        """
+        del kind
         if self._note_unknown_write(scope, view, value):
             return
         places = view.places
@@ -200,12 +205,14 @@ class SharedMemory:
         planes = self._planes(value, type_)
         self._copies.append(_Transfer([view], planes, scope.linear, until, barriers))
 
-    def commit(self, scope: Scope) -> None:
+    def commit(self, scope: Scope, kind: str = "copies") -> None:
         """Close the current group of copies of the scope's programs."""
+        del kind
         self._closed_groups[scope.linear] += 1
 
-    def wait(self, scope: Scope, most_in_flight: int) -> None:
+    def wait(self, scope: Scope, most_in_flight: int, kind: str = "copies") -> None:
         """Complete the copies of all groups but the last `most_in_flight`."""
+        del kind
         ended = self._closed_groups - most_in_flight
         self._copies = _end_transfers(
             self._copies,
@@ -255,9 +262,10 @@ class SharedMemory:
 
     # -- asynchronous products ------------------------------------------------------------------
 
-    def read_to_store(self, op: Op, scope: Scope, view: Any) -> Any:
+    def read_to_store(self, op: Op, scope: Scope, view: Any, kind: str = "stores") -> Any:
         """Return a view's contents, which a copy to global memory reads until the wait for it."""
-        del scope
+        if kind != "stores":
+            self.commit(scope)
         return self.read(op, view)
 
     def begin_reads(self, op: Op, scope: Scope, views: Sequence[SharedView]) -> None:

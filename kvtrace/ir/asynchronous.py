@@ -170,7 +170,7 @@ def _is_plain(name: str) -> bool:
 
 
 def targets_amd(module: Module) -> bool:
-    """Return whether a module was compiled for an AMD GPU, on which waits count differently."""
+    """Return whether a module was compiled for an AMD GPU, whose copies are ordered by calls."""
     target = getattr(module.op.attributes.get("ttg.target"), "value", "")
     return str(target).startswith("hip")
 

@@ -16,7 +16,8 @@ from kvtrace.ir.model import Op, Value
 from kvtrace.ir.types import FloatType, IntegerType, PointerType, TensorType, Type, pointee_bytes
 
 BUFFER_BYTES: Final = (1 << 31) - 2
-"""Bytes that Triton lets a buffer have, from its base."""
+"""Bytes that Triton lets a buffer have, from its base: `numRecordsByte` is the largest int32 less 1
+in its BufferOpsEmitter.cpp, and so in the IR that 3.6 to 3.9 compile for gfx942 to gfx1250."""
 IN_BUFFER: Final = "in_buffer"
 """The attribute of an access by a buffer: 1 if its mask is only that offsets are in the buffer."""
 

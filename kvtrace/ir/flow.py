@@ -14,8 +14,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-from kvtrace.ir.attributes import DenseAttribute, FloatAttribute, IntegerAttribute
-from kvtrace.ir.model import Block, Module, Op, Region, Value, once_per_module
+from kvtrace.ir.attributes import (
+    DenseArrayAttribute,
+    DenseAttribute,
+    FloatAttribute,
+    IntegerAttribute,
+)
+from kvtrace.ir.model import Block, Module, Op, Region, Value, attribute, once_per_module
 from kvtrace.ir.ops import (
     BRANCHES,
     CALLS,
@@ -275,3 +280,23 @@ def constant_of(value: Value) -> int | float | None:
     if isinstance(attribute, DenseAttribute):
         return attribute.values[0] if attribute.is_splat else None
     return attribute.value if isinstance(attribute, IntegerAttribute | FloatAttribute) else None
+
+
+def warps_of(op: Op) -> int:
+    """Return the number of warps that run an op: its partition's, or all of a program's."""
+    region, around = partition_of(op), op
+    if region is not None and (holder := region.owner).parent is not None:
+        counts = holder.parent.attributes.get("partitionNumWarps")
+        if isinstance(counts, DenseArrayAttribute) and len(counts.values) == len(holder.regions):
+            return int(counts.values[holder.regions.index(region)])
+    while around.parent is not None:
+        around = around.parent
+    return int(attribute(around, "ttg.num-warps", 1))
+
+
+def threads_of(op: Op) -> int:
+    """Return the number of threads that run an op."""
+    around = op
+    while around.parent is not None:
+        around = around.parent
+    return warps_of(op) * int(attribute(around, "ttg.threads-per-warp", 32))

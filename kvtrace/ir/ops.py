@@ -289,6 +289,10 @@ _rows("amdg", Kind.MEMORY, {
     "descriptor row column* value barrier?": "amdg.async_tdm_scatter",
 }, effect="store")  # fmt: skip
 _rows("amdg", Kind.SHARED, {"token*": "amdg.async_tdm_wait"})
+_rows("ttng_partitions", Kind.SHARED, {
+    "barrier": "amdg.init_barrier amdg.arrive_barrier amdg.async_copy_mbarrier_arrive",
+    "barrier phase": "amdg.wait_barrier",
+})  # fmt: skip
 _rows("amdg", Kind.REMARK, {"descriptor index* predicate?": "amdg.tdm_prefetch"})
 
 # Programs with ops of this group, but for remarks, are ordered by barriers, and run in partitions

@@ -26,6 +26,17 @@ def has_tensor_maps(module: Module) -> bool:
     return backend == "cuda" and architecture.isdigit() and int(architecture) >= _FIRST_ARCHITECTURE
 
 
+def multiples_of(module: Module) -> int:
+    """Return the bytes of which a target's descriptors are multiples, 0 without descriptors.
+
+    1: AMD's data mover (gfx1250), whose descriptors Triton fills with 32-bit extents and strides in
+    elements, none for the inner axis (`createTDMDescriptor` in TDMUtility.cpp of 3.7).
+    """
+    if has_tensor_maps(module):
+        return CHUNK_BYTES
+    return 1 if module.target.startswith("hip:gfx125") else 0
+
+
 def stores_whole_chunks(module: Module) -> bool:
     """Return whether a module has stores that may exceed their descriptor's inner extent."""
     return has_tensor_maps(module) and any(

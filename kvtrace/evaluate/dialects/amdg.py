@@ -1,7 +1,7 @@
 """`amdg`: copies by the tensor data mover of AMD GPUs (gfx1250).
 
 A descriptor has a position and a predicate; a wait counts copies in both directions, of which each
-is a group here.
+is a group here. A copy arrives at its barrier, if any, once for each warp.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from kvtrace.evaluate.dialects.tt_descriptor import (
     store_step,
 )
 from kvtrace.evaluate.dialects.tt_memory import moved
-from kvtrace.evaluate.dialects.ttg import TOKEN_VALUE, async_wait
+from kvtrace.evaluate.dialects.ttg import TOKEN_VALUE
+from kvtrace.evaluate.dialects.ttng_partitions import arrival
 from kvtrace.evaluate.registry import Step, semantics, unsupported
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import ValueType, value_type
@@ -35,7 +36,10 @@ from kvtrace.evaluate.values import (
     unknown_of,
 )
 from kvtrace.ir import Op
+from kvtrace.ir.asynchronous import allowed_in_flight
+from kvtrace.ir.flow import warps_of
 
+_TILES = "tiles"
 _INDEX = ValueType("i64", (), sums.ADDRESS.element)
 
 
@@ -82,8 +86,7 @@ def async_tdm_gather(op: Op, compiler: Compiler) -> Step:
 
 
 def _load_step(op: Op, compiler: Compiler, block: ValueType, positions: Sequence[int]) -> Step:
-    _check(op, compiler)
-    type_ = value_type(op.operand("shared").type)
+    type_, end = value_type(op.operand("shared").type), _end_step(op)
     source, target = op.operand("descriptor").id, op.operand("shared").id
     predicate, results = slot_of(op, "predicate"), slots_of(op.results)
 
@@ -95,8 +98,10 @@ def _load_step(op: Op, compiler: Compiler, block: ValueType, positions: Sequence
         descriptor, whole = descriptor_of(described), scope
         flag = descriptor.predicate if predicate is None else values[predicate]
         if isinstance(flag, Unknown):
-            scope.launch.shared.copy(op, scope, view, flag, type_)
+            scope.launch.shared.copy(op, scope, view, flag, type_, None, _TILES)
         elif flag is not None and not (active := _flags(flag, scope)).all():
+            if op.group("barrier"):
+                raise unsupported(op, compiler.kernel, "with a barrier and a false predicate")
             rows = np.flatnonzero(active)
             scope = scope.restricted(rows)
             descriptor = select_programs(descriptor, rows)
@@ -105,10 +110,19 @@ def _load_step(op: Op, compiler: Compiler, block: ValueType, positions: Sequence
             pointer, mask = block_access(descriptor, indices, block)
             fill = padding(descriptor, block.element, len(block.shape))
             loaded = scope.launch.memory.load(op, scope, pointer, mask, fill, block)
-            scope.launch.shared.copy(op, scope, view, reshaped(loaded, block, type_), type_)
-        whole.launch.shared.commit(whole)
+            loaded = reshaped(loaded, block, type_)
+            scope.launch.shared.copy(op, scope, view, loaded, type_, None, _TILES)
+        whole.launch.shared.commit(whole, _TILES)
+        end(values, whole)
 
     return step
+
+
+def _end_step(op: Op) -> Step:
+    """Return the step by which a copy that ends arrives at its barrier, if it has one."""
+    if not op.group("barrier"):
+        return lambda _values, _scope: None
+    return arrival(op, warps_of(op), kind=_TILES)
 
 
 def _flags(value: Any, scope: Scope) -> Any:
@@ -129,27 +143,26 @@ def async_tdm_scatter(op: Op, compiler: Compiler) -> Step:
 
 
 def _store_step(op: Op, compiler: Compiler, block: ValueType, positions: Sequence[int]) -> Step:
-    _check(op, compiler)
-    store, results = store_step(op, block, positions, compiler.module), slots_of(op.results)
+    store, end = store_step(op, block, positions, compiler.module, _TILES), _end_step(op)
+    results = slots_of(op.results)
 
     def step(values: list[Any], scope: Scope) -> None:
         store(values, scope)
-        scope.launch.shared.commit(scope)
+        end(values, scope)
         for slot in results:
             values[slot] = TOKEN_VALUE
 
     return step
 
 
-def _check(op: Op, compiler: Compiler) -> None:
-    """Raise UnsupportedOp if the copy ends with a barrier, or waits count other copies, too."""
-    if op.group("barrier"):
-        raise unsupported(op, compiler.kernel, "with a barrier")
-    if any(other.name == "ttg.async_commit_group" for other in compiler.module.ops):
-        raise unsupported(op, compiler.kernel, "beside copies in groups")
-
-
 @semantics("amdg.async_tdm_wait")
-def async_tdm_wait(op: Op, compiler: Compiler) -> Step:
+def async_tdm_wait(op: Op, _compiler: Compiler) -> Step:
     """Return the step that waits until at most `num` copies are in flight."""
-    return async_wait(op, compiler)
+    most_in_flight, results = allowed_in_flight(op), slots_of(op.results)
+
+    def step(values: list[Any], scope: Scope) -> None:
+        scope.launch.shared.wait(scope, most_in_flight, _TILES)
+        for slot in results:
+            values[slot] = TOKEN_VALUE
+
+    return step

@@ -152,8 +152,9 @@ def _load_step(op: Op, block: ValueType, positions: Sequence[int]) -> Step:
 
 
 def _write_step(
-    op: Op, block: ValueType, positions: Sequence[int], module: Module, write: Any
-) -> Step:
+    op: Op, block: ValueType, positions: Sequence[int], module: Module, write: Any,
+    kind: str = "stores",
+) -> Step:  # fmt: skip
     """Return a step that calls `write(scope, pointer, value, mask)` for the block at positions."""
     chunk = elements_stored_at_once(module, block.element.bytes)
     data = value_type(op.operand("value").type)
@@ -165,7 +166,7 @@ def _write_step(
         pointer, mask = block_access(descriptor, indices, block, chunk)
         value = values[source]
         if data.shared:
-            value = scope.launch.shared.read_to_store(op, scope, value)
+            value = scope.launch.shared.read_to_store(op, scope, value, kind)
         elif not isinstance(value, Unknown):
             value = to_array(value, data)
         write(scope, pointer, reshaped(value, data, block), mask)
@@ -185,13 +186,18 @@ def reshaped(value: Any, block: ValueType, target: ValueType) -> Any:
     return map_arrays(value, change)
 
 
-def store_step(op: Op, block: ValueType, positions: Sequence[int], module: Module) -> Step:
-    """Return a step that stores a block at the positions in these slots."""
+def store_step(
+    op: Op, block: ValueType, positions: Sequence[int], module: Module, kind: str = "stores"
+) -> Step:
+    """Return a step that stores a block at the positions in these slots.
+
+    `kind` is that of operations in flight that read the block in shared memory.
+    """
 
     def store(scope: Scope, pointer: Pointer, value: Any, mask: Any) -> None:
         scope.launch.memory.store(op, scope, pointer, value, mask, block)
 
-    return _write_step(op, block, positions, module, store)
+    return _write_step(op, block, positions, module, store, kind)
 
 
 @semantics("tt.descriptor_load")

@@ -1,4 +1,4 @@
-"""`ttg` and `ttng`: partitions of warps, arrivals at barriers, and Blackwell's tensor memory.
+"""`ttg`, `ttng`, `amdg`: partitions of warps, arrivals at barriers, Blackwell's tensor memory.
 
 Modules with these ops are evaluated program by program (`partitions.py`). Products of the tensor
 core are computed at once; they count as in flight until a barrier's phase ends that they arrive at.
@@ -15,6 +15,7 @@ import numpy as np
 from kvtrace.evaluate.compiler import Compiler, slot_of, slots_of
 from kvtrace.evaluate.dialects.tt_dot import PACKED, dot_form, product, scaled_factor, unpacked
 from kvtrace.evaluate.dialects.ttg import TOKEN_VALUE, local_alloc, view_step
+from kvtrace.evaluate.dialects.ttng import init_barrier, wait_barrier
 from kvtrace.evaluate.partitions import PartitionedMemory
 from kvtrace.evaluate.registry import Step, semantics, unsupported
 from kvtrace.evaluate.rounding import rounding_to
@@ -23,7 +24,7 @@ from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Array, Unknown, full_array, program_flags, unknown_of
 from kvtrace.ir import Op
 from kvtrace.ir.attributes import Attribute
-from kvtrace.ir.flow import captured
+from kvtrace.ir.flow import captured, threads_of
 from kvtrace.ir.model import attribute
 
 _TENSOR_CORE = "tensor core"
@@ -98,20 +99,43 @@ def nothing(_op: Op, _compiler: Compiler) -> Step:
 def arrive_barrier(op: Op, compiler: Compiler) -> Step:
     """Return the step of arrivals at a barrier."""
     _check_attributes(op, compiler, "count")
-    return _arrival(op, int(attribute(op, "count", 1)))
+    return arrival(op, int(attribute(op, "count", 1)))
 
 
 @semantics("ttng.barrier_expect")
 def barrier_expect(op: Op, _compiler: Compiler) -> Step:
     """Return the step of an arrival that announces bytes; without clocks, bytes are not counted."""
-    return _arrival(op, 1, size=int(attribute(op, "size", 0)), needs_clocks=False)
+    return arrival(op, 1, size=int(attribute(op, "size", 0)), needs_clocks=False)
 
 
 @semantics("ttng.async_copy_mbarrier_arrive")
 def async_copy_mbarrier_arrive(op: Op, compiler: Compiler) -> Step:
     """Return the step that lets a phase wait for the copies so far, and adds no arrival."""
     _check_attributes(op, compiler)
-    return _arrival(op, 0, kind="copies")
+    return arrival(op, 0, kind="copies")
+
+
+semantics("amdg.init_barrier")(init_barrier)
+semantics("amdg.wait_barrier")(wait_barrier)
+
+
+@semantics("amdg.arrive_barrier")
+def arrive_of_threads(op: Op, _compiler: Compiler) -> Step:
+    """Return the step of arrivals of each thread; the result is the phase's parity before."""
+    barrier, result = op.operand("barrier").id, op.results[0].id
+    arrive = arrival(op, int(attribute(op, "count", 1)) * threads_of(op))
+
+    def step(values: list[Any], scope: Scope) -> None:
+        values[result] = _memory(op, scope).parity(values[barrier])
+        arrive(values, scope)
+
+    return step
+
+
+@semantics("amdg.async_copy_mbarrier_arrive")
+def arrive_after_copies(op: Op, _compiler: Compiler) -> Step:
+    """Return the step of an arrival of each thread, once its copies so far have ended."""
+    return arrival(op, threads_of(op), kind="copies")
 
 
 @semantics("ttng.tc_gen5_commit")
@@ -120,19 +144,22 @@ def tc_gen5_commit(op: Op, compiler: Compiler) -> Step:
     if op.group("view"):
         raise unsupported(op, compiler.kernel, "of several thread blocks")
     _check_attributes(op, compiler)
-    return _arrival(op, 1, kind=_TENSOR_CORE)
+    return arrival(op, 1, kind=_TENSOR_CORE)
 
 
-def _arrival(
+def arrival(
     op: Op, count: int, *, size: int = 0, kind: str = "", needs_clocks: bool = True
 ) -> Step:
+    """Return the step of arrivals at an op's barrier, for a `kind` once what has begun ends."""
     barrier, predicate = op.operand("barrier").id, slot_of(op, "predicate")
+    if kind == "tiles":  # the copy's, whose step looks at it
+        predicate = None
 
     def step(values: list[Any], scope: Scope) -> None:
         if not needs_clocks and not isinstance(scope.launch.shared, PartitionedMemory):
             return
         active = _flags(values, predicate, scope)
-        _memory(op, scope).arrive(scope, values[barrier], count, size, kind, active)
+        _memory(op, scope).arrive(op, scope, values[barrier], count, size, kind, active)
 
     return step
 
@@ -282,7 +309,8 @@ def _product_step(
         memory.write(op, scope, added, result, type_, _TENSOR_CORE)
         memory.begin_product(scope, ends=ends)
         for barrier, flag in barriers:
-            memory.arrive(scope, values[barrier], 1, 0, _TENSOR_CORE, _flags(values, flag, scope))
+            active = _flags(values, flag, scope)
+            memory.arrive(op, scope, values[barrier], 1, 0, _TENSOR_CORE, active)
 
     return compiler.counting_step(op, step, type_.size, _flops(op))
 
@@ -318,6 +346,6 @@ def tmem_copy(op: Op, compiler: Compiler) -> Step:
         memory.write(op, scope, values[target], value, to_type, _TENSOR_CORE)
         memory.begin_product(scope, ends=False)
         if barrier is not None:
-            memory.arrive(scope, values[barrier], 1, 0, _TENSOR_CORE)
+            memory.arrive(op, scope, values[barrier], 1, 0, _TENSOR_CORE)
 
     return step

@@ -55,11 +55,11 @@ class EmptyShared(SharedMemory):
         return self._complete
 
     def copy(
-        self, op: Op, scope: Scope, view: Any, value: Any, type_: ValueType, barrier: Any = None
+        self, op: Op, scope: Scope, view: Any, value: Any, type_: ValueType, *until: Any
     ) -> None:
         """Begin a copy of zeros."""
         del value
-        super().copy(op, scope, view, _zero(type_), type_, barrier)
+        super().copy(op, scope, view, _zero(type_), type_, *until)
 
     def write(
         self, op: Op, scope: Scope, view: Any, value: Any, type_: ValueType, kind: str = ""

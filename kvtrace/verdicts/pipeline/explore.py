@@ -25,7 +25,6 @@ from kvtrace.ir.asynchronous import (
     group_size,
     is_asynchronous,
     is_known,
-    targets_amd,
 )
 from kvtrace.ir.flow import called, counter_of, deciding, jumps, terminator
 from kvtrace.ir.model import attribute
@@ -69,8 +68,6 @@ def explore(module: Module) -> Findings:
         NoKernel: the module has no function to run.
 
     """
-    if targets_amd(module):
-        raise Unexplored("it was compiled for an AMD GPU, whose waits count differently")
     if group_size(module) > 1:
         raise Unexplored("a program has several CTAs")
     exploration = _Exploration(module)

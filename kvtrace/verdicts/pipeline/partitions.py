@@ -19,6 +19,7 @@ from kvtrace.evaluate.errors import UNFIT, Deadlock
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.partitions import ORDERS, Order, PartitionedMemory
 from kvtrace.ir import source_stack
+from kvtrace.ir.ops import PARTITIONING
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.pipeline.contentless import EmptyShared, NoMemory, without_tensors
 
@@ -46,8 +47,9 @@ def find_disorder(module: Module, calls: Iterable[Call]) -> list[Finding | None]
     Calls that cannot be evaluated are left out.
     """
     outcomes: list[Finding | None] = []
+    takes_turns = any(op.name in PARTITIONING for op in module.ops)
     for call in calls:
-        replays = [_Replay(order) for order in ORDERS]
+        replays = [_Replay(order) for order in (ORDERS if takes_turns else ORDERS[:1])]
         ends = [_end(module, call, replay) for replay in replays]
         early = [finding for replay in replays for finding in replay.early()]
         stuck = [end for end in ends if isinstance(end, Finding)]
@@ -92,7 +94,8 @@ class _Replay(Instrument):
 
     def early(self) -> list[Finding]:
         """Return the accesses that came too early so far, the first one first."""
-        return [Finding(e.op, e.other, _text(e)) for e in self.shared.early.values()]
+        early = self.shared.early.values()
+        return [Finding(e.op, e.other if "{other}" in e.text else None, _text(e)) for e in early]
 
     def begin(self, launch: Launch, values: list[Any]) -> None:
         """Replace the launch's memories by memories without contents."""

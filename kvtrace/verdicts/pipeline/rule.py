@@ -21,7 +21,7 @@ from kvtrace.evaluate.registry import place
 from kvtrace.evaluate.shared_memory import READS_EARLY as SEEN_READING
 from kvtrace.evaluate.shared_memory import WRITES_EARLY as SEEN_WRITING
 from kvtrace.ir import source_stack
-from kvtrace.ir.asynchronous import Act, act_of
+from kvtrace.ir.asynchronous import Act, act_of, is_asynchronous, targets_amd
 from kvtrace.ir.flow import enclosing_ops
 from kvtrace.ir.ops import LOOPS, PARTITIONED
 from kvtrace.ir.types import SharedType
@@ -91,7 +91,7 @@ def undecided(reason: str) -> OrderVerdict:
 
 def judge_order(module: Module, kernel: str, calls: Iterable[Call]) -> OrderVerdict:
     """Return the verdict on a kernel's TTGIR; faults are replayed for its calls."""
-    if needs_clocks(module):
+    if needs_clocks(module) or targets_amd(module):
         return _verdict_by_clocks(module, calls)
     try:
         findings = explore(module)
@@ -103,13 +103,14 @@ def judge_order(module: Module, kernel: str, calls: Iterable[Call]) -> OrderVerd
 
 
 def _verdict_by_clocks(module: Module, calls: Iterable[Call]) -> OrderVerdict:
-    """Return the verdict on a kernel whose partitions and barriers are followed call by call."""
+    """Return the verdict on a kernel whose barriers, or AMD's copies, are followed by calls."""
     outcomes = find_disorder(module, calls)
     found = [outcome for outcome in outcomes if outcome is not None]
     if found:
         finding = min(found, key=lambda each: each.other is None)  # an early access explains more
         return OrderVerdict("violation", finding.text, op=finding.op, other=finding.other)
-    name = next(op.name for op in module.ops if op.name in PARTITIONED)
+    followed = (op.name for op in module.ops if op.name in PARTITIONED or is_asynchronous(op))
+    name = next(followed, "a kernel for AMD GPUs")
     shown = "evaluations of its calls show no disorder" if outcomes else "no call was evaluated"
     return undecided(f"{name} is followed for single calls only, and {shown}")
 

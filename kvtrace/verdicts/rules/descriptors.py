@@ -6,6 +6,7 @@ row and the block's start are multiples of 16 bytes, and extents and strides are
 stores, reductions and scatters also: no active lane lies past the inner extent, as the target
 writes whole chunks of 16 bytes (`kvtrace.ir.tensor_maps`). Stores and reductions begin at no
 negative coordinate: on two H100s (Triton 3.6) 48 of 48 that did ended with an illegal instruction.
+On gfx1250 extents and strides are in range, and the inner stride is 1; nothing else is claimed.
 Storages are assumed to start at multiples of 256 bytes, as in `misaligned`.
 
 Sources: cuTensorMapEncodeTiled in the CUDA driver's documentation,
@@ -29,7 +30,7 @@ from kvtrace.evaluate.types import ValueType, element_of, value_type
 from kvtrace.evaluate.values import Descriptor, Pointer, Unknown, to_array
 from kvtrace.ir.data_dependence import depending_on_data
 from kvtrace.ir.ops import KINDS
-from kvtrace.ir.tensor_maps import CHUNK_BYTES, has_tensor_maps
+from kvtrace.ir.tensor_maps import CHUNK_BYTES, has_tensor_maps, multiples_of
 from kvtrace.ir.updates import positions_of
 from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction, equal, less
 from kvtrace.symbolic.functions import remainder
@@ -53,14 +54,14 @@ _RANK: Final = ("proven", "unknown", "violation")
 def judge(bound: BoundCall) -> Iterable[Verdict]:
     """Return the worst verdict for each op that accesses memory through a tensor descriptor."""
     module = bound.call.module
-    if module.target.startswith("cuda:") and not has_tensor_maps(module):
+    if module.target and not multiples_of(module):
         return ()  # descriptors are compiled to pointers
     worst: dict[int, Verdict] = {}
     for access in bound.summary.accesses:
         if not KINDS[access.op.name].has("descriptor"):
             continue
-        if not has_tensor_maps(module):
-            verdict = _unknown(bound, access, _unknown_target_text(module.target))
+        if not module.target:
+            verdict = _unknown(bound, access, "the kernel's compilation target was not recorded")
         elif access.descriptor is None:
             verdict = _unknown(bound, access, "kvtrace cannot trace its descriptor")
         else:
@@ -69,12 +70,6 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
         if previous is None or _RANK.index(verdict.verdict) > _RANK.index(previous.verdict):
             worst[verdict.op.index] = verdict
     return worst.values()
-
-
-def _unknown_target_text(target: str) -> str:
-    if not target:
-        return "the kernel's compilation target was not recorded"
-    return f"kvtrace does not know how {target} implements descriptors"
 
 
 def _judge_access(bound: BoundCall, access: Access, descriptor: BlockPointer) -> Verdict:
@@ -107,20 +102,21 @@ def _claims(
     bound: BoundCall, access: Access, descriptor: BlockPointer, reached: Given
 ) -> Iterator[tuple[Condition, Given]]:
     """Yield the claims on a descriptor that are not trivially true, each with its conditions."""
-    size, extents = access.element_bytes, descriptor.extents
+    size, extents, chunk = access.element_bytes, descriptor.extents, multiples_of(bound.call.module)
     byte_terms = [
         *(stride * size for stride in descriptor.strides[:-1]),
         descriptor.positions[-1] * size,
         as_term(access.shape[-1] * size),
     ]
-    claims = [_base_is_aligned(bound, access, descriptor), *map(_is_chunk_multiple, byte_terms)]
-    claims += [
-        _is_between(stride, 0, STRIDE_LIMIT - 1) for stride in byte_terms[: len(extents) - 1]
-    ]
-    claims += [_is_between(extent, 1, LARGEST_EXTENT) for extent in extents]
+    claims: list[Condition] = []
+    if chunk > 1:
+        claims = [_base_is_aligned(bound, access, descriptor), *map(_is_chunk_multiple, byte_terms)]
+    limit, least = _limits(chunk, size)
+    claims += [_is_between(stride, 0, limit - 1) for stride in byte_terms[: len(extents) - 1]]
+    claims += [_is_between(extent, least, LARGEST_EXTENT) for extent in extents]
     claims.append(equal(descriptor.strides[-1], 1))
     yield from ((claim, reached) for claim in claims if claim is not TRUE)
-    if access.kind != "load":
+    if access.kind != "load" and chunk > 1:
         if not KINDS[access.op.name].has("row"):
             yield from ((at_least(start, 0), reached) for start in descriptor.positions)
         axis = len(extents) - 1
@@ -164,7 +160,8 @@ def _first_breach(bound: BoundCall, access: Access, program: int | None) -> Brea
 
     `program` is a linear id; None evaluates all programs.
     """
-    watch = TensorMapWatch(access.op, access.kind, access.shape, bound.call.arguments)
+    chunk = multiples_of(bound.call.module)
+    watch = TensorMapWatch(access.op, access.kind, access.shape, bound.call.arguments, chunk)
     failure = evaluated(bound, watch, None if program is None else (program,))
     if watch.breach is not None:
         return watch.breach
@@ -181,10 +178,13 @@ def _name(bound: BoundCall, access: Access) -> str | None:
 def _proven(
     bound: BoundCall, access: Access, method: str, scope: str, solver_ns: int = 0
 ) -> Verdict:
-    inside = "" if access.kind == "load" else ", and writes nothing past the inner extent"
-    if bound.call.recorded and access.op.index in depending_on_data(bound.call.module):
+    module = bound.call.module
+    writes_chunks = access.kind != "load" and has_tensor_maps(module)
+    inside = ", and writes nothing past the inner extent" if writes_chunks else ""
+    rules = "tensor maps" if has_tensor_maps(module) else "AMD's data mover"
+    if bound.call.recorded and access.op.index in depending_on_data(module):
         scope += f"; for the recorded contents of {', '.join(bound.call.recorded)}"
-    message = f"{access.kind} by descriptor meets the rules of tensor maps{inside} ({scope})"
+    message = f"{access.kind} by descriptor meets the rules of {rules}{inside} ({scope})"
     return Verdict(
         RULE, "proven", access.op, message, method, access=access.kind, arg=_name(bound, access),
         solver_ns=solver_ns or None,
@@ -193,8 +193,7 @@ def _proven(
 
 def _unknown(bound: BoundCall, access: Access, reason: str) -> Verdict:
     message = (
-        f"whether {access.kind} by descriptor meets the rules of tensor maps is not decided: "
-        f"{reason}"
+        f"whether {access.kind} by descriptor meets the target's rules is not decided: {reason}"
     )
     return Verdict(
         RULE, "unknown", access.op, message, reason=reason, access=access.kind,
@@ -233,6 +232,12 @@ def _violation(
 STRIDE_LIMIT: Final = 1 << 40
 """Upper limit (exclusive) of strides of tensor maps, in bytes."""
 LARGEST_EXTENT: Final = 1 << 32
+
+
+def _limits(chunk: int, size: int) -> tuple[int, int]:
+    """Return the (exclusive) limit of strides in bytes, and the least extent."""
+    return (STRIDE_LIMIT, 1) if chunk > 1 else (size << 32, 0)
+
 
 _NUMBER: Final = ValueType("i64", (), element_of("i64"))
 _Numbers = NDArray[np.int64]
@@ -275,10 +280,11 @@ class TensorMapWatch(Instrument):
     """
 
     def __init__(
-        self, op: Op, kind: str, shape: tuple[int, ...], arguments: Sequence[Argument]
+        self, op: Op, kind: str, shape: tuple[int, ...], arguments: Sequence[Argument], chunk: int
     ) -> None:
         super().__init__()
-        self._op, self._writes, self._shape, self._arguments = op, kind != "load", shape, arguments
+        self._op, self._shape, self._arguments = op, shape, arguments
+        self._chunk, self._writes = chunk, kind != "load" and chunk > 1
         self._size = value_type(op.operand("descriptor").type).element.bytes
         self.breach: Breach | None = None
         self.hidden = False
@@ -333,31 +339,33 @@ class TensorMapWatch(Instrument):
 
     def _violations(self, batch: _DescriptorBatch, address: int) -> Iterator[_Violation]:
         """Yield violated requirements, in the order of the hardware's documentation."""
-        size = self._size
+        size, chunk = self._size, self._chunk
+        limit, least = _limits(chunk, size)
         base = batch.base + address
         yield from _first_violation(
-            base % CHUNK_BYTES, base, "the descriptor's base is {past} bytes past"
+            base % chunk, base, "the descriptor's base is {past} bytes past"
         )
         for axis, stride in enumerate(batch.strides[:-1]):
             stride_bytes = stride * size
             text = f"a stride of {{number}} bytes along axis {axis} is {{past}} past"
-            yield from _first_violation(stride_bytes % CHUNK_BYTES, stride_bytes, text)
-            is_outside = (stride_bytes < 0) | (stride_bytes >= STRIDE_LIMIT)
-            text = f"a stride of {{number}} bytes along axis {axis} is not below 2^40"
+            yield from _first_violation(stride_bytes % chunk, stride_bytes, text)
+            is_outside = (stride_bytes < 0) | (stride_bytes >= limit)
+            power = limit.bit_length() - 1
+            text = f"a stride of {{number}} bytes along axis {axis} is not in 0 to below 2^{power}"
             yield from _first_violation(is_outside, stride_bytes, text, whole=False)
         text = "elements along the inner axis are {number} apart, but must be 1 apart"
         yield from _first_violation(batch.strides[-1] != 1, batch.strides[-1], text, whole=False)
         for axis, extent in enumerate(batch.extents):
-            is_outside = (extent < 1) | (extent > LARGEST_EXTENT)
-            text = f"an extent of {{number}} along axis {axis} is not in 1 to 2^32"
+            is_outside = (extent < least) | (extent > LARGEST_EXTENT)
+            text = f"an extent of {{number}} along axis {axis} is not in {least} to 2^32"
             yield from _first_violation(is_outside, extent, text, whole=False)
         row_bytes = np.full_like(base, self._shape[-1] * size)
         yield from _first_violation(
-            row_bytes % CHUNK_BYTES, row_bytes, "a row of the block, {number} bytes, is {past} past"
+            row_bytes % chunk, row_bytes, "a row of the block, {number} bytes, is {past} past"
         )
         start_bytes = batch.positions[-1] * size
         text = "the block starts {number} bytes along the inner axis, {past} past"
-        yield from _first_violation(start_bytes % CHUNK_BYTES, start_bytes, text)
+        yield from _first_violation(start_bytes % chunk, start_bytes, text)
         if self._writes and not KINDS[self._op.name].has("row"):
             yield from self._negative_starts(batch)
 

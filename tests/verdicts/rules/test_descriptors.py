@@ -65,21 +65,33 @@ def for_target(of, target):
     return replace(of, module=replace(of.module, target=target))
 
 
-def test_older_targets_copy_by_pointers():
-    assert judge(for_target(table(5), "cuda:80"), [RULE]) == []
+@pytest.mark.parametrize("target", ["cuda:80", "hip:gfx950"])
+def test_targets_without_descriptors_copy_by_pointers(target):
+    assert judge(for_target(table(5), target), [RULE]) == []
+
+
+def test_a_descriptor_of_an_unrecorded_target_is_unknown():
+    found = verdict(for_target(table(8), ""))
+
+    expected = ("unknown", "the kernel's compilation target was not recorded")
+    assert (found.verdict, found.reason) == expected
 
 
 @pytest.mark.parametrize(
-    ("target", "reason"),
+    ("sizes", "message"),
     [
-        ("", "the kernel's compilation target was not recorded"),
-        ("hip:gfx1250", "kvtrace does not know how hip:gfx1250 implements descriptors"),
+        ({"columns": 37, "pitch": 37}, "meets the rules of AMD's data mover (in every program)"),
+        ({"columns": 8, "pitch": 1 << 32}, "17179869184 bytes along axis 0 is not in 0 to"),
+        ({"columns": 8, "pitch": -8}, "a stride of -32 bytes along axis 0 is not in 0 to below"),
+        ({"columns": -1, "pitch": 8}, "an extent of -1 along axis 1 is not in 0 to 2^32"),
+        ({"columns": 0, "pitch": 8}, "meets the rules"),
     ],
 )
-def test_a_descriptor_of_an_unknown_target_is_unknown(target, reason):
-    found = verdict(for_target(table(8), target))
+def test_gfx1250_has_bits_for_extents_and_strides(sizes, message):
+    found = verdict(for_target(table(**sizes), "hip:gfx1250"))
 
-    assert (found.verdict, found.reason) == ("unknown", reason)
+    assert message in found.message
+    assert found.verdict == ("proven" if "meets" in message else "violation")
 
 
 @pytest.mark.parametrize("dtype", ["fp32", "fp16"])

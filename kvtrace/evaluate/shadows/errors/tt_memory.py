@@ -362,14 +362,14 @@ class BoundedSharedMemory(SharedMemory):
         self._roundings = memory.roundings
 
     def copy(
-        self, op: Op, scope: Scope, view: Any, value: Any, type_: ValueType, barrier: Any = None
+        self, op: Op, scope: Scope, view: Any, value: Any, type_: ValueType, *until: Any
     ) -> None:
         """Begin a copy of the elements of the last load, with their planes."""
         planes = self._memory.loaded
         if planes is not None and not isinstance(value, Unknown):
             shape = (1,) * (len(type_.shape) + 1)
             value = self._roundings.with_planes(value, self._roundings.fitted(planes, shape))
-        super().copy(op, scope, view, value, type_, barrier)
+        super().copy(op, scope, view, value, type_, *until)
 
     def _unwritten_planes(self, count: int, type_: ValueType) -> list[Array]:
         return [*super()._unwritten_planes(count, type_), self._roundings.unbounded(np.ones(count))]
