@@ -1,8 +1,10 @@
 """Results of an opened trace: rows as Arrow, and the results of commands."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import fields, is_dataclass
+from html import escape
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, cast
 
@@ -33,6 +35,10 @@ _AT_ONCE: Final = 10_000
 _WIDTH: Final = 100
 #: Width to which cells of a table are shortened, rather than leave out columns.
 _CELL: Final = 32
+
+#: Severities as findings print them, in colors that both themes of notebooks show well.
+_COLORS: Final = {"error": "#d1242f", "warning": "#9a6700", "note": "#0969da", "unknown": "#8250df"}
+_SEVERITY: Final = re.compile(rf"\b({'|'.join(_COLORS)})\[[\w-]+\]")
 
 Data = TypeVar("Data")
 RowT = TypeVar("RowT")
@@ -118,6 +124,13 @@ class Rows(Sequence[RowT]):
             text = f"… {plural(len(hidden_names), 'more column')}: {', '.join(hidden_names)}"
             lines += wrapped(text, _WIDTH)
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """Return the first rows with all columns, for notebooks."""
+        names, rows = _values(self.arrow.slice(0, _SHOWN))
+        cells = [[shorten(_value_text(value), _CELL * 2) for value in row] for row in rows]
+        table = "".join([_html_row("th", names), *(_html_row("td", row) for row in cells)])
+        return f"<p>{escape(printable(self.name))}: {self._size()}</p><table>{table}</table>"
 
     def _size(self) -> str:
         size = plural(len(self), "row")
@@ -207,6 +220,19 @@ class CommandResult(Rows[RowT], Generic[Data, RowT]):
 
     def __repr__(self) -> str:
         return self.text
+
+    def _repr_html_(self) -> str:
+        """Return the command's text with severities in color, for notebooks."""
+        return f"<pre>{_SEVERITY.sub(_colored, escape(self.text))}</pre>"
+
+
+def _html_row(tag: str, texts: Sequence[str]) -> str:
+    cells = "".join(f"<{tag}>{escape(printable(text))}</{tag}>" for text in texts)
+    return f"<tr>{cells}</tr>"
+
+
+def _colored(severity: re.Match[str]) -> str:
+    return f'<b style="color:{_COLORS[severity[1]]}">{severity[0]}</b>'
 
 
 def _shown_class(kind: type[RowT], text: Callable[[RowT], Sequence[str]]) -> type[RowT]:

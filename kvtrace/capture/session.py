@@ -50,13 +50,9 @@ class Session:
     """
 
     def __init__(
-        self,
-        out: str,
-        settings: Settings,
-        *,
-        leaves_nothing: bool = False,
+        self, out: str, settings: Settings, *, leaves_nothing: bool = False,
         watches_ends: bool = True,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Make a session that is ready to record into the directory `out`.
 
         One that `leaves_nothing` removes its hooks when it ends, except for those that seal the
@@ -94,6 +90,9 @@ class Session:
             self.message("warning", "window-empty", unwatched)
         process_sessions.sessions.add(self)
         import_modules(self.settings)
+
+    def __repr__(self) -> str:
+        return f"kvtrace: {'recorded' if self._ended else 'records'} launches into {self.out}"
 
     def _clear(self) -> None:
         self._kernel_ids = itertools.count()

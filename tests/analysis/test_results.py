@@ -1,10 +1,14 @@
 """Rows as DataFrames, and as text."""
 
+import re
+import shutil
 import sys
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+import kvtrace
 from kvtrace.analysis.results import Rows
 from kvtrace.schema.errors import BadSetting, MissingPackage
 
@@ -77,3 +81,21 @@ def test_times_keep_their_nanoseconds():
     times = Rows("times", pa.table({"t": pa.array([1_000_000_001], pa.timestamp("ns", "UTC"))}))
 
     assert "00:00:01.000000001" in repr(times)
+
+
+def test_notebooks_show_rows_as_a_table_of_all_columns():
+    html = ROWS._repr_html_()
+
+    assert html.startswith("<p>things: 2 rows</p><table><tr><th>name</th><th>count</th></tr>")
+    assert "<td>&lt;b&gt;</td><td>1</td>" in html
+    assert "\x1b" not in html
+
+
+def test_notebooks_show_findings_with_their_severity_in_color(tmp_path):
+    fixture = Path(__file__).parents[1] / "fixtures" / "missing_mask"
+    trace = kvtrace.open(shutil.copytree(fixture, tmp_path / "out"))
+
+    html = trace.sanitize()._repr_html_()
+
+    assert re.search(r':6:21: <b style="color:#\w{6}">error\[out-of-bounds\]</b>: load ends', html)
+    assert "mask=index &lt; size)" in html

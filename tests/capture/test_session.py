@@ -39,6 +39,12 @@ KERNEL = KernelRecord(
 STACK = (Frame("a.py", 1, 2, "f"), Frame("a.py", 9, None, "<module>"))
 
 
+def test_a_printed_session_says_where_it_records(session):
+    assert repr(session) == f"kvtrace: records launches into {session.out}"
+    session.stop()
+    assert repr(session) == f"kvtrace: recorded launches into {session.out}"
+
+
 def test_launches_of_daemon_threads_while_the_trace_is_sealed_are_counted(session, monkeypatch):
     removed = []
     monkeypatch.setattr(ends, "_at_finalization", [])
