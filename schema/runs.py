@@ -95,13 +95,18 @@ class Run:
 
 
 def plain_rows(rows: pa.Table) -> list[dict[str, Any]]:
-    """Return rows as dictionaries; times are int ns since 1970, which `datetime` would round."""
+    """Return rows of `plain_times` as dictionaries."""
+    row_list: list[dict[str, Any]] = plain_times(rows).to_pylist()
+    return row_list
+
+
+def plain_times(rows: pa.Table) -> pa.Table:
+    """Return rows with times as int ns since 1970, which `datetime` would round."""
     for index, column in enumerate(rows.schema):
         if pa.types.is_timestamp(column.type):
             nanoseconds = rows.column(index).cast(pa.int64())
             rows = rows.set_column(index, column.name, nanoseconds)
-    row_list: list[dict[str, Any]] = rows.to_pylist()
-    return row_list
+    return rows
 
 
 def with_run(rows: pa.Table, run_id: str) -> pa.Table:

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import prod
@@ -73,18 +73,19 @@ class InTime:
     end: float
     costs: Mapping[int, float] = field(default_factory=dict)
 
-    def is_over(self, began: float, now: float, remaining: Set[int]) -> bool:
-        """Return whether no further call is begun of a pass that began at a time."""
+    def is_over(self, began: float, now: float, rest: float) -> bool:
+        """Return whether no further call is begun of a pass that began at a time.
+
+        `rest` is the cost of the calls that are not evaluated yet.
+        """
         if now < self.end:
             return False
-        rest = sum(self.costs.get(call_id, 0) for call_id in remaining)
         is_small = 0 < rest < sum(self.costs.values()) - rest
         return not is_small or now - self.end >= self.end - began
 
-    def end_of(self, call_id: int, began: float, now: float, remaining: Set[int]) -> float:
-        """Return the processor time at which the evaluation of a call is ended."""
+    def end_of(self, call_id: int, began: float, now: float, rest: float) -> float:
+        """Return the processor time at which the evaluation of a call, part of `rest`, is ended."""
         end = self.end if now < self.end else 2 * self.end - began
-        rest = sum(self.costs.get(other, 0) for other in remaining)
         part = self.costs.get(call_id, 0) / rest if rest else 0.0
         return now + max((end - now) * max(part, 0.5), _LEAST_SHARE)
 
@@ -128,7 +129,12 @@ def replay(
     costs = (in_time and in_time.costs) or estimated_costs(trace, run)
     done, all_costs = 0.0, sum(costs.get(call_id, 0.0) for call_id in remaining)
     order = None if in_time is None else in_time.order
-    end_of = None if in_time is None else partial(_end_of_call, in_time, began, remaining)
+
+    def end_of(call_id: int) -> float | None:
+        if in_time is None:
+            return None
+        return in_time.end_of(call_id, began, time.process_time(), all_costs - done)
+
     failures: list[str] = []
     for call_id, failure in examine(trace, run, client_pass, order, end_of, equal_calls):
         remaining.discard(call_id)
@@ -137,7 +143,8 @@ def replay(
         done += costs.get(call_id, 0.0)
         if report is not None:
             report(done, all_costs)
-        if in_time is not None and in_time.is_over(began, time.process_time(), remaining):
+        now = time.process_time()
+        if in_time is not None and in_time.is_over(began, now, all_costs - done):
             break
     seconds = round(time.process_time() - began, 1)
     for member in client_pass.members:
@@ -152,10 +159,6 @@ def replay(
         run.run_id, total - unreached_count, tuple(failures), notes, errors,
         remaining=unreached_count, ended_early=len(ended_early),
     )  # fmt: skip
-
-
-def _end_of_call(in_time: InTime, began: float, remaining: Set[int], call_id: int) -> float:
-    return in_time.end_of(call_id, began, time.process_time(), remaining)
 
 
 def estimated_costs(trace: Trace, run: Run) -> dict[int, float]:
@@ -191,13 +194,13 @@ def _text(trace: Trace, sha256: str | None) -> bytes:
 
 def examine(
     trace: Trace, run: Run, together: ClientPass, only: Iterable[int] | None = None,
-    end_of: Callable[[int], float] | None = None, equal_calls: EqualCalls | None = None,
+    end_of: Callable[[int], float | None] = lambda _: None, equal_calls: EqualCalls | None = None,
 ) -> Iterator[tuple[int, str | None]]:  # fmt: skip
     """Evaluate the calls of a run for clients; with `only`, calls with these ids in its order.
 
-    `end_of` returns the processor time at which the evaluation of a call is ended. Calls of which
-    `equal_calls` has results are not evaluated. Yield after each call its id and, if it was not
-    evaluated completely, a sentence, else None.
+    `end_of` returns the processor time at which the evaluation of a call is ended, or None. Calls
+    of which `equal_calls` has results are not evaluated. Yield after each call its id and, if it
+    was not evaluated completely, a sentence, else None.
     """
     for recorded in recorded_calls(trace, run, only):
         call_id, content = recorded.call_id, recorded.content
@@ -210,7 +213,7 @@ def examine(
             together.unready(call)
             failure: str | None = call.reason
         else:
-            failure = together.run(call, None if end_of is None else end_of(call_id))
+            failure = together.run(call, end_of(call_id))
         if failure is None:
             keep_results(results, together, call_id, content)
         yield call_id, None if failure is None else f"call {call_id} of {call.kernel}: {failure}"

@@ -44,17 +44,19 @@ def report_access(
     mask: Any,
     unknown: Unknown | None,
     doubt: Unknown | None = None,
+    spans: Spans | None = None,
 ) -> None:
     """Send an access to all observers of accesses; do nothing if there are none.
 
     `unknown` has the sources of an unknown address, `doubt` those of the mask's unknown part. The
-    access is over `type_.size` lanes per program; `offset` None: the address is unknown.
+    access is over `type_.size` lanes per program; `offset` None: the address is unknown. `spans`
+    are of a known address.
     """
     if not scope.launch.access_observers:
         return
     programs = scope.programs
     lanes = programs * type_.size
-    if offset is None or unknown is not None:
+    if offset is None or unknown is not None or spans is None:
         reason = unknown.reason if unknown is not None else scope.reason
         active = None
         if scope.certain and not isinstance(mask, Unknown):
@@ -65,7 +67,7 @@ def report_access(
             reason,
         )  # fmt: skip
     else:
-        access = _known_access(op, kind, scope, argument, type_, offset, mask)
+        access = _known_access(op, kind, scope, argument, type_, offset, mask, spans)
         if doubt is not None:
             reason = scope.reason or doubt.reason
             access = replace(access, active=None, certain=False, reason=reason)
@@ -81,9 +83,9 @@ def _known_access(
     type_: ValueType,
     offset: Sum,
     mask: Any,
+    spans: Spans,
 ) -> Access:
     programs = scope.programs
-    spans = spans_of(offset, mask, type_.shape)
     reached = np.broadcast_to(spans.active > 0, _joint_shape(spans))
     active = int(np.broadcast_to(spans.active, (programs,)).sum())
     lowest = highest = None

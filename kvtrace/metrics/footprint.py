@@ -6,7 +6,9 @@ lanes lie alike are one pattern (patterns.py), whose sectors and bytes are count
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,8 +16,11 @@ from numpy.typing import NDArray
 
 from kvtrace.evaluate.observe import Access, AccessParts
 from kvtrace.metrics.access_records import (
+    LARGE_ACCESS,
     AccessRecords,
+    Lanes,
     OpenAccesses,
+    Progression,
     lanes_of_pattern,
     progressions_of,
 )
@@ -42,6 +47,8 @@ _UNDERIVED = "the address could not be derived"
 _SAMPLE = 1 << 8
 """Elements of a large array that are hashed; the others are compared if these are equal."""
 
+_MOST_LATEST = 4
+
 _MAX_SETS = 256
 """Number of byte sets at which they are joined into one."""
 
@@ -51,14 +58,17 @@ class _RepeatedAccess:
     """One pattern of addresses, accessed at several constant offsets, usually one for each trip.
 
     `constants` and `iterations` have an entry for each access; an iteration is -1 if programs were
-    in different ones. `sectors` are the counts so far, by the constant modulo a sector.
+    in different ones.
     """
 
     parts: AccessParts
     patterns: Patterns
     constants: list[int] = field(default_factory=list)
     iterations: list[int] = field(default_factory=list)
-    sectors: dict[int, int] = field(default_factory=dict)
+
+
+LatestPatterns = dict[Hashable, Patterns]
+"""Patterns by content, at most `_MOST_LATEST`."""
 
 
 class Footprint:
@@ -66,13 +76,17 @@ class Footprint:
 
     `layout` distributes the op's lanes to threads (None: unknown). `unknown` is the reason why
     figures are unknown; `limit` names the figures that are None because of a limit of kvtrace.
+    `latest` has the latest patterns of all footprints of a call: many ops access equal ones.
     """
 
-    def __init__(self, element_bytes: int, layout: BlockedLayout | None = None) -> None:
+    def __init__(
+        self, element_bytes: int, layout: BlockedLayout | None, latest: LatestPatterns
+    ) -> None:
         self.unknown: str | None = None
         self.limit: str | None = None
         self._element_bytes = element_bytes
         self._layout = layout
+        self._latest_patterns = latest
         self._records = AccessRecords()
         self._rows: tuple[list[dict[str, Any]], str | None] | None = None
         self._sectors = 0
@@ -105,11 +119,8 @@ class Footprint:
         repeated.constants.append(parts.constant)
         repeated.iterations.append(_common_trip(parts.iteration))
         sector_offset = (parts.constant + parts.origin_bytes) % SECTOR_BYTES
-        if sector_offset not in repeated.sectors:
-            repeated.sectors[sector_offset] = sectors_of_patterns(
-                repeated.patterns, sector_offset, self._element_bytes, self._layout
-            )
-        self._sectors += repeated.sectors[sector_offset]
+        values = repeated.patterns, sector_offset, self._element_bytes, self._layout
+        self._sectors += repeated.patterns.once(values[1:], partial(sectors_of_patterns, *values))
 
     def _find_repeated(self, parts: AccessParts) -> _RepeatedAccess | None:
         """Return the open access with equal patterns, or a new one; None beyond the limits."""
@@ -119,7 +130,7 @@ class Footprint:
         key = _ContentKey(parts)
         repeated = self._open.find(key)
         if repeated is None:
-            patterns = patterns_of(parts, MOST_LANES)
+            patterns = self._latest_patterns.get(key) or patterns_of(parts, MOST_LANES)
             if patterns is None:
                 return None
             self._work += patterns.lanes.size
@@ -127,6 +138,10 @@ class Footprint:
                 return None
             repeated = _RepeatedAccess(parts, patterns)
             elements = patterns.lanes.size + sum(term.size for term in parts.terms)
+            if elements <= LARGE_ACCESS:
+                self._latest_patterns[key] = patterns
+                if len(self._latest_patterns) > _MOST_LATEST:
+                    del self._latest_patterns[next(iter(self._latest_patterns))]
             for finished in self._open.add(key, repeated, elements):
                 self._count_access(finished)
         self._latest = repeated
@@ -144,23 +159,16 @@ class Footprint:
             return
         patterns = repeated.patterns
         constants = np.array(repeated.constants, np.int64)
-        programs = []
-        for pattern_index in range(patterns.size):
-            lanes = lanes_of_pattern(patterns, pattern_index)
-            if lanes is not None:
-                programs_of_pattern = np.flatnonzero(patterns.pattern_of_program == pattern_index)
-                bases = np.stack(
-                    [patterns.programs[programs_of_pattern], patterns.bases[programs_of_pattern]],
-                    axis=1,
-                )
-                programs += [(progression, lanes) for progression in progressions_of(bases)]
+        programs = patterns.once("programs", partial(_programs_with_lanes, patterns))
         trips_ = progressions_of(
             np.stack([np.array(repeated.iterations, np.int64), constants], axis=1)
         )
         active_programs = sum(progression.size for progression, _ in programs)
         self._records.add(active_programs * len(constants), programs, trips_)
         try:
-            self._sets += touched(patterns, constants, self._element_bytes, MOST_RANGES)
+            values = patterns, constants, self._element_bytes, MOST_RANGES
+            key = constants.tobytes(), self._element_bytes
+            self._sets += patterns.once(key, partial(touched, *values))
             if len(self._sets) >= _MAX_SETS:
                 self._sets = [Repetition.joined(self._sets, MOST_RANGES)]
         except TooManyRanges:
@@ -202,6 +210,21 @@ class Footprint:
     def _set_unknown(self, reason: str) -> None:
         self.unknown = reason
         self._sets = []
+
+
+def _programs_with_lanes(patterns: Patterns) -> list[tuple[Progression, Lanes]]:
+    """Return progressions of programs with their bases, and the lanes of each program."""
+    programs = []
+    for pattern_index in range(patterns.size):
+        lanes = lanes_of_pattern(patterns, pattern_index)
+        if lanes is not None:
+            programs_of_pattern = np.flatnonzero(patterns.pattern_of_program == pattern_index)
+            bases = np.stack(
+                [patterns.programs[programs_of_pattern], patterns.bases[programs_of_pattern]],
+                axis=1,
+            )
+            programs += [(progression, lanes) for progression in progressions_of(bases)]
+    return programs
 
 
 def _differ_only_in_constant(first: AccessParts, second: AccessParts) -> bool:

@@ -19,7 +19,7 @@ from kvtrace.ir.ops import KINDS, LOOPS, Kind, contents_of, effect_of
 from kvtrace.ir.stacks import OpStacks, Stack, StackRows
 from kvtrace.ir.types import SharedType, TensorType
 from kvtrace.metrics.distinct import distinct_counts
-from kvtrace.metrics.footprint import Footprint
+from kvtrace.metrics.footprint import Footprint, LatestPatterns
 from kvtrace.metrics.unique_bytes import TouchedBytes, fresh_bytes
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 
@@ -159,11 +159,13 @@ class _MemoryCount(_OpCount):
     element_bytes: int = 0
     footprints: dict[int | None, Footprint] = field(default_factory=dict)
 
-    def footprint(self, access: Access, layout: BlockedLayout | None) -> Footprint:
+    def footprint(
+        self, access: Access, layout: BlockedLayout | None, latest: LatestPatterns
+    ) -> Footprint:
         """Return the op's footprint in the access's argument; created if needed."""
         footprint = self.footprints.get(access.argument)
         if footprint is None:
-            footprint = Footprint(access.element_bytes, layout)
+            footprint = Footprint(access.element_bytes, layout, latest)
             self.footprints[access.argument] = footprint
         return footprint
 
@@ -202,6 +204,7 @@ class Metrics(Observer):
         self._counts: dict[int, _OpCount] = {}
         self._memory: dict[int, _MemoryCount] = {}
         self._trips: dict[int, tuple[Op, dict[int, int]]] = {}
+        self._latest_patterns: LatestPatterns = {}
 
     @classmethod
     def of_call(cls, call: "Call") -> "Metrics":
@@ -245,7 +248,8 @@ class Metrics(Observer):
         count.executions += access.executions
         count.elements += access.lanes
         count.element_bytes = access.element_bytes
-        count.footprint(access, self._layouts.get(op.index)).add(access)
+        layout = self._layouts.get(op.index)
+        count.footprint(access, layout, self._latest_patterns).add(access)
         if access.active is None or count.active is None:
             count.active = None
         else:

@@ -5,9 +5,11 @@ mostly true in all lanes. A launch of millions of lanes is therefore counted on 
 distinct pattern; if programs really differ (in a gather), each has its own pattern.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from functools import lru_cache
 from math import prod
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,7 @@ from kvtrace.evaluate.observe import AccessParts
 
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+T = TypeVar("T")
 
 #: Elements of an array that are compared at a time: 256 kB.
 _PART: Final = 1 << 15
@@ -37,6 +40,14 @@ class Patterns:
     lanes: Integers
     active: Flags | None
     block: tuple[int, ...]
+    _results: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
+
+    def once(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """Return the result of a computation on the patterns, which is kept under its key."""
+        if key not in self._results:
+            self._results[key] = compute()
+        result: T = self._results[key]
+        return result
 
     @property
     def size(self) -> int:
@@ -129,7 +140,10 @@ def _class_programs(arrays: list[NDArray[Any]], programs: int) -> tuple[Integers
     pattern_of_program: Integers = np.zeros(programs, np.int64)
     examples: Integers = np.zeros(min(programs, 1), np.int64)
     for array in arrays:
-        numbers, count = _row_numbers(array.reshape(len(array), -1))
+        numbers, first, count = _row_numbers(array.reshape(len(array), -1))
+        if array is arrays[0]:
+            pattern_of_program, examples = numbers, first
+            continue
         combined = pattern_of_program * count + numbers
         _, examples, pattern_of_program = np.unique(
             combined, return_index=True, return_inverse=True
@@ -138,12 +152,11 @@ def _class_programs(arrays: list[NDArray[Any]], programs: int) -> tuple[Integers
     return pattern_of_program.astype(np.int64), examples.astype(np.int64)
 
 
-def _row_numbers(rows: NDArray[Any]) -> tuple[Integers, int]:
-    """Return one number per row, equal for equal rows, and the count of distinct numbers."""
+def _row_numbers(rows: NDArray[Any]) -> tuple[Integers, Integers, int]:
+    """Return a number per row, equal for equal rows, the first row of each number, their count."""
     if rows.dtype == np.bool_:
         rows = _packed(rows)
-    weights = np.random.default_rng(0).integers(-(1 << 62), 1 << 62, rows.shape[1])
-    projected = rows @ weights
+    projected = rows @ _weights(rows.shape[1])
     _, first, inverse = np.unique(projected, return_index=True, return_inverse=True)
     inverse = inverse.reshape(-1)
     parts = range(0, len(rows), max(1, _PART // max(rows.shape[1], 1)))
@@ -154,7 +167,13 @@ def _row_numbers(rows: NDArray[Any]) -> tuple[Integers, int]:
     ):
         _, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
         inverse = inverse.reshape(-1)
-    return inverse.astype(np.int64), len(first)
+    return inverse.astype(np.int64), first.astype(np.int64), len(first)
+
+
+@lru_cache(64)
+def _weights(columns: int) -> Integers:
+    """Return random factors of the columns of rows."""
+    return np.random.default_rng(0).integers(-(1 << 62), 1 << 62, columns)
 
 
 def _packed(rows: NDArray[np.bool_]) -> Integers:

@@ -20,7 +20,7 @@ each start.
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.metrics.distinct import distinct
+from kvtrace.metrics.distinct import distinct_counts
 from kvtrace.metrics.patterns import Patterns
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout, LaneOrder, lane_order
 
@@ -37,21 +37,25 @@ MOST_LANES = 1 << 20
 """Limit of lanes of a block that are counted one by one, which is Triton's limit of a block."""
 
 
+_MOST_AT_ONCE = 1 << 17
+"""Limit of lanes that are counted at once, whose arrays stay in the processor's caches."""
+
+
 def sectors_of_patterns(
     patterns: Patterns, shift: int, element_bytes: int, layout: BlockedLayout | None
 ) -> int:
     """Return the sectors of all programs, with `shift` bytes added to their bases."""
     order = _lane_order(layout, patterns.block, element_bytes)
     starts = (patterns.bases + shift) % SECTOR_BYTES
+    blocks = distinct_counts(patterns.pattern_of_program * SECTOR_BYTES + starts)
+    step = max(1, _MOST_AT_ONCE // max(patterns.lanes.shape[1], 1))
     total = 0
-    for start in distinct(starts).tolist():
-        programs_by_pattern = np.bincount(
-            patterns.pattern_of_program[starts == start], minlength=patterns.size
-        )
-        used_patterns = np.flatnonzero(programs_by_pattern)
+    for first in range(0, len(blocks), step):
+        numbers, programs = np.array(blocks[first : first + step]).T
+        used_patterns, shifts = numbers // SECTOR_BYTES, numbers[:, None] % SECTOR_BYTES
         active = None if patterns.active is None else patterns.active[used_patterns]
-        counts = _ordered_counts(patterns.lanes[used_patterns], active, start, element_bytes, order)
-        total += int((counts * programs_by_pattern[used_patterns]).sum())
+        lanes = patterns.lanes[used_patterns]
+        total += int(_ordered_counts(lanes, active, shifts, element_bytes, order) @ programs)
     return total
 
 
@@ -64,7 +68,7 @@ def _lane_order(
 def _ordered_counts(
     lanes: NDArray[np.int64],
     active: NDArray[np.bool_] | None,
-    shift: int,
+    shift: int | NDArray[np.int64],
     element_bytes: int,
     order: LaneOrder | None,
 ) -> NDArray[np.int64]:
@@ -78,7 +82,7 @@ def _ordered_counts(
 def sector_counts(
     lanes: NDArray[np.int64],
     active: NDArray[np.bool_] | None,
-    shift: int,
+    shift: int | NDArray[np.int64],
     element_bytes: int,
     width: int = GROUP_LANES,
 ) -> NDArray[np.int64]:
@@ -87,7 +91,7 @@ def sector_counts(
     Args:
         lanes: byte offsets, shape (patterns, lanes).
         active: flags of active lanes, of the same shape; None: all are active.
-        shift: bytes to add to all offsets.
+        shift: bytes to add to all offsets, or to those of each row: shape (patterns, 1).
         element_bytes: size of an element.
         width: number of consecutive lanes in a group.
 

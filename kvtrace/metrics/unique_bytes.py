@@ -28,6 +28,9 @@ T = TypeVar("T")
 _BATCH = 1 << 21
 """Number of ranges that are sorted at once."""
 
+_FEW_PATTERNS = 8
+"""Limit of patterns whose lanes are joined before they are moved to programs."""
+
 _LISTED = 1 << 16
 """Limit of ranges of repetitions that are listed at once, as neighbors may join."""
 
@@ -206,6 +209,15 @@ def _move_by_sums(ranges: ByteRanges, offsets: list[Integers], most: int) -> Rep
 
 
 def _ranges_of_lanes(patterns: Patterns, element_bytes: int) -> ByteRanges:
+    """Return the bytes of all programs without constants; lanes of few patterns join first."""
+    if patterns.size <= _FEW_PATTERNS:
+        parts = []
+        for pattern_index in range(patterns.size):
+            bases = patterns.bases[patterns.pattern_of_program == pattern_index, None]
+            lanes = patterns.active_lanes(pattern_index)
+            ranges = merged(lanes, lanes + element_bytes)
+            parts.append(ByteRanges((bases + ranges.first).ravel(), (bases + ranges.end).ravel()))
+        return joined(parts)
     offsets = patterns.bases[:, None] + patterns.lanes[patterns.pattern_of_program]
     if patterns.active is None:
         offsets = offsets.reshape(-1)

@@ -104,17 +104,17 @@ def test_a_call_that_takes_its_share_of_the_time_is_ended_and_has_no_rows(
 
 def test_a_call_gets_half_of_the_time_or_what_the_rest_does_not_need():
     in_time = InTime((0, 1, 2), 40.0, {0: 1, 1: 4, 2: 45})
-    assert in_time.end_of(0, 0.0, 0.0, {0, 1, 2}) == 20.0
-    assert in_time.end_of(2, 0.0, 0.0, {0, 1, 2}) == pytest.approx(36.0)
-    assert in_time.end_of(2, 0.0, 30.0, {2}) == 40.0
-    assert in_time.end_of(0, 0.0, 39.0, {0, 1, 2}) == 42.0  # long enough for most calls
-    assert in_time.end_of(2, 0.0, 50.0, {2}) == 80.0  # the rest costs less than what was spent
+    assert in_time.end_of(0, 0.0, 0.0, 50) == 20.0
+    assert in_time.end_of(2, 0.0, 0.0, 50) == pytest.approx(36.0)
+    assert in_time.end_of(2, 0.0, 30.0, 45) == 40.0
+    assert in_time.end_of(0, 0.0, 39.0, 50) == 42.0  # long enough for most calls
+    assert in_time.end_of(2, 0.0, 50.0, 45) == 80.0  # the rest costs less than what was spent
 
 
 def test_a_pass_goes_on_while_the_rest_costs_less_than_what_was_spent():
     in_time = InTime((0, 1, 2), 10.0, {0: 1, 1: 4, 2: 3})
-    assert not in_time.is_over(0.0, 9.0, {0, 1, 2})
-    assert in_time.is_over(0.0, 10.0, {1, 2})
-    assert not in_time.is_over(0.0, 10.0, {2})
-    assert in_time.is_over(0.0, 20.0, {2})  # twice its time is the end
-    assert InTime((0, 1), 10.0).is_over(0.0, 10.0, {1})  # without an estimate
+    assert not in_time.is_over(0.0, 9.0, 8)
+    assert in_time.is_over(0.0, 10.0, 7)
+    assert not in_time.is_over(0.0, 10.0, 3)
+    assert in_time.is_over(0.0, 20.0, 3)  # twice its time is the end
+    assert InTime((0, 1), 10.0).is_over(0.0, 10.0, 0)  # without an estimate

@@ -8,6 +8,8 @@ import torch
 import triton
 import triton.language as tl
 
+from kvtrace.metrics import footprint
+from kvtrace.metrics.patterns import patterns_of
 from tests.metrics.touching import addresses_of, observed
 
 
@@ -51,6 +53,18 @@ def test_a_contiguous_access_touches_a_sector_for_each_32_bytes():
     )  # fmt: skip
     load, store = memory_rows(ops)
     assert figures(load) == figures(store) == (4096, 4096, 128)
+
+
+def test_equal_accesses_of_two_arguments_are_counted_once(monkeypatch):
+    shapes = []
+    noting = lambda parts, most: shapes.append(parts.shape) or patterns_of(parts, most)  # noqa: E731
+    monkeypatch.setattr(footprint, "patterns_of", noting)
+    ops, *_ = observed(
+        strided, (4,), {"x": torch.ones(1000), "out": torch.empty(1000), "n": 1000},
+        {"step": 1, "BLOCK": 256},
+    )  # fmt: skip
+    assert [figures(row) for row in memory_rows(ops)] == [(4000, 4000, 125)] * 2
+    assert shapes == [(4, 256)]
 
 
 def test_a_stride_of_two_touches_twice_the_sectors_and_no_more_bytes():
