@@ -30,7 +30,10 @@ _Place = tuple[str, int, int] | None
 
 def removed_loads(trace: Trace, run: Run) -> Iterator[str]:
     """Yield a sentence for each kernel and line with removed loads not proven in bounds."""
-    columns = ["name", "file", "target", "stages"]
+    columns = ["file", "target", "stages"]
+    stages = trace.table("kernels", (run,), ["stages"]).to_pylist()
+    if not any(stage_artifact(row, BEFORE_PASSES) for row in stages):
+        return
     kernels = {
         call_id: kernel
         for call_id, kernel in kernels_of_calls(trace, run, columns).items()
@@ -38,7 +41,7 @@ def removed_loads(trace: Trace, run: Run) -> Iterator[str]:
     }
     modules: dict[int, Module] = {}
     endings: dict[str, str] = {}
-    for call in calls_of(trace, run, kernels) if kernels else ():
+    for call in calls_of(trace, run, kernels):
         if not isinstance(call, Call):
             continue
         kernel = kernels[call.call_id]
