@@ -1,19 +1,22 @@
 """Pointer arguments of a kernel whose integers affect its behavior, and those that it writes to.
 
-A loaded value is relevant if it feeds an address, a mask, a loop's trip count or a branch, or if a
-rule checks it (a divisor, an assertion). Values that are not tracked count as relevant.
+A loaded value is relevant if it feeds an address, a mask, a loop's trip count or a branch, if it
+chooses among lanes of which a masked load leaves some without a value, or if a rule checks it (a
+divisor, an assertion). Values that are not tracked count as relevant.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kvtrace.ir.feeding import feeding
+from kvtrace.ir.feeding import feeding, feeding_values
 from kvtrace.ir.memory_sites import PointerRoots, leads_to_memory
-from kvtrace.ir.model import Module
+from kvtrace.ir.model import Module, Op, Value
 from kvtrace.ir.ops import (
     DIVIDING,
+    FILLING,
     KINDS,
     MEMORY,
     READING,
@@ -21,6 +24,7 @@ from kvtrace.ir.ops import (
     WRITING,
     Kind,
     computing,
+    mask_of,
     named,
     waits_for_memory,
 )
@@ -30,6 +34,7 @@ _CHECKED_OPS: Final = (
     | computing("int_to_ptr")
     | named(lambda row: row.kind is Kind.REPORT and row.has("condition"))
 )
+_CHOOSING: Final = named(lambda row: row.kind is Kind.PICKED) | {"arith.select"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,5 +77,15 @@ def index_arguments(module: Module) -> IndexArguments:
         if op.name in MEMORY or op.name in _CHECKED_OPS:
             relevant |= feeding(op, module)
     relevant |= {op.index for op in ops if waits_for_memory(op)}
+    relevant |= feeding_values(_choices(ops), module)
     loads = [op for op in ops if op.index in relevant and op.name in READING]
     return IndexArguments(roots.of(loads), roots.of(stores), roots.of(all_loads), memory_arguments)
+
+
+def _choices(ops: Sequence[Op]) -> Iterator[Value]:
+    """Yield the values that choose among blocks' lanes, if some lanes may have no value."""
+    if any(op.name in FILLING and mask_of(op) and not op.optional("other") for op in ops):
+        for op in ops:
+            for name in ("condition", "index"):
+                if op.name in _CHOOSING and KINDS[op.name].has(name):
+                    yield op.operand(name)

@@ -1,9 +1,12 @@
 """Pointer arguments whose integers matter to a kernel."""
 
 import pytest
+import triton
+import triton.language as tl
 
 from kvtrace.ir import parse
 from kvtrace.ir.index_arguments import IndexArguments, index_arguments
+from tests.support.compile_ttir import compile_generic
 
 KERNEL = """
 "builtin.module"() ({{
@@ -80,3 +83,23 @@ CALLED = """
 def test_accesses_of_called_functions_are_those_of_the_arguments_passed_to_them():
     found = index_arguments(parse(CALLED))
     assert found == IndexArguments(frozenset(), frozenset({1}), frozenset({0}), (0, 1))
+
+
+@triton.jit
+def chosen(x, which, out, n, GATHERS: tl.constexpr, FILLS: tl.constexpr):
+    lanes = tl.arange(0, 32)
+    values = tl.load(x + lanes, lanes < n, 0.0) if FILLS else tl.load(x + lanes, lanes < n)
+    numbers = tl.load(which + lanes)
+    result = tl.gather(values, numbers, 0) if GATHERS else tl.where(numbers > 0, values, 1.0)
+    tl.store(out + lanes, result)
+
+
+@pytest.mark.parametrize("gathers", [True, False])
+@pytest.mark.parametrize(("fills", "read"), [(True, set()), (False, {1})])
+def test_contents_that_choose_among_lanes_matter_where_some_have_no_value(gathers, fills, read):
+    types = {"x": "*fp32", "which": "*i32", "out": "*fp32", "n": "i32"}
+    constants = {"GATHERS": gathers, "FILLS": fills}
+    module = parse(
+        compile_generic(chosen, types | dict.fromkeys(constants, "constexpr"), constants)
+    )
+    assert index_arguments(module).read == read

@@ -19,9 +19,11 @@ from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Pointer, PointerChoice, Unknown, full_array
 from kvtrace.ir import Op
+from kvtrace.ir.memory_sites import memory_sites
 from kvtrace.ir.ops import ELEMENTWISE
 from kvtrace.ir.types import IntegerType, TensorType, Type
 from kvtrace.symbolic.taint import leaves_lanes, undefined_cause
+from kvtrace.text import listed
 from kvtrace.verdicts.replaying import Limit, program_at, read_only_arguments, run_with
 
 if TYPE_CHECKING:
@@ -217,7 +219,18 @@ class Replays:
             if observed_value in differences:
                 return differences[observed_value]
             reason = failure
-        return reason or "a run with other numbers in these lanes has the same results"
+        return reason or f"runs with other numbers in these lanes{self._made_up()} do not differ"
+
+    def _made_up(self) -> str:
+        """Return words on the tensors whose contents the runs made up, "" without any."""
+        loads = [site for site in memory_sites(self._bound.call.module) if site.kind != "store"]
+        names = [
+            argument.name
+            for position, argument in enumerate(self._bound.call.arguments)
+            if isinstance(argument, TensorArgument) and argument.storage.data is None
+            and any(site.reaches(position) for site in loads)
+        ]  # fmt: skip
+        return f", and made-up contents of {listed(names, 3)}," if names else ""
 
     def _run(
         self, program: int | None, only: Op | None, fill_pair: int
