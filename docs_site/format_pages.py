@@ -4,7 +4,9 @@
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
@@ -17,11 +19,12 @@ from kvtrace.schema.versions import FORMAT_VERSION, version_numbers
 from kvtrace.schema.vocabularies import Vocabulary, vocabularies
 
 SCHEMA_JSON: Final = ROOT / "schema" / "schema.json"
-#: Folder of the pages without their tables, and with names in braces for what the tables make.
-_PROSE: Final = ROOT / "docs_site"
 ROW_TYPES: Final = ROOT / "schema" / "row_types.py"
 FORMAT_PAGE: Final = ROOT / "docs" / "format.md"
 EXTENSIONS_PAGE: Final = FORMAT_PAGE.with_name("format-extensions.md")
+
+#: The places of docs/format.md that state the version.
+_STATED_VERSION: Final = r"(?<=, version )[\d.]+|(?<=_version` \(`)[\d.]+"
 
 #: Python types of values in rows, by `type_text`; points in time are text, to the nanosecond.
 _PYTHON_TYPES: Final = {
@@ -58,21 +61,32 @@ from typing import TypedDict
 
 def format_page() -> str:
     """Return the text of docs/format.md: what everybody needs, and the tables of the core."""
-    core = ", ".join(f"`{name}`" for name in CORE_TABLES)
-    introduction = (_PROSE / "format_page.txt").read_text(encoding="utf-8")
-    return introduction.format(
-        version=FORMAT_VERSION,
-        core=" and ".join(core.rsplit(", ", 1)),
+    text = _with_parts(
+        FORMAT_PAGE,
         features=_two_columns("feature", "what the rows mean, and what a reader does", FEATURES),
-        vocabularies=_vocabulary_sections(of_core=True),
-    ) + "".join(_table_sections(of_core=True))
+        words=_vocabulary_sections(of_core=True),
+        tables="".join(_table_sections(of_core=True)),
+    )
+    return re.sub(_STATED_VERSION, FORMAT_VERSION, text)
 
 
 def extensions_page() -> str:
     """Return the text of docs/format-extensions.md: the tables outside of the core."""
-    introduction = (_PROSE / "format_extensions_page.txt").read_text(encoding="utf-8")
-    text = introduction.format(vocabularies=_vocabulary_sections(of_core=False))
-    return text + "".join(_table_sections(of_core=False)) + _stored_sums()
+    return _with_parts(
+        EXTENSIONS_PAGE,
+        words=_vocabulary_sections(of_core=False),
+        tables="".join(_table_sections(of_core=False)) + _stored_sums(),
+    )
+
+
+def _with_parts(page: Path, **parts: str) -> str:
+    """Return a page in which each part, after a comment with its name, is made anew."""
+    text = page.read_text(encoding="utf-8")
+    for name, part in parts.items():
+        before, mark, rest = text.partition(f"<!-- {name} -->\n")
+        _, end, after = rest.partition("\n<!-- end -->\n")
+        text = f"{before}{mark}\n{part.strip()}\n{end}{after}"
+    return text
 
 
 def schema_json() -> str:
