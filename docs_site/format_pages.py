@@ -6,12 +6,11 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 
-from docs_site.repository import ROOT
+from docs_site.repository import ROOT, with_parts
 from kvtrace.schema.features import FEATURES
 from kvtrace.schema.table_types import Column, Table
 from kvtrace.schema.tables import CORE_TABLES, STRUCTS, TABLES
@@ -26,6 +25,7 @@ EXTENSIONS_PAGE: Final = FORMAT_PAGE.with_name("format-extensions.md")
 #: The places of docs/format.md that state the version.
 _STATED_VERSION: Final = r"(?<=, version )[\d.]+|(?<=_version` \(`)[\d.]+"
 
+_NEXT_SECTION: Final = r"\n\n## "
 #: Python types of values in rows, by `type_text`; points in time are text, to the nanosecond.
 _PYTHON_TYPES: Final = {
     "int32": "int",
@@ -61,32 +61,20 @@ from typing import TypedDict
 
 def format_page() -> str:
     """Return the text of docs/format.md: what everybody needs, and the tables of the core."""
-    text = _with_parts(
-        FORMAT_PAGE,
-        features=_two_columns("feature", "what the rows mean, and what a reader does", FEATURES),
-        words=_vocabulary_sections(of_core=True),
-        tables="".join(_table_sections(of_core=True)),
-    )
+    parts = {
+        "features": _two_columns("feature", "what the rows mean, and what a reader does", FEATURES),
+        "words": _vocabulary_sections(of_core=True),
+        "tables": "".join(_table_sections(of_core=True)).strip(),
+    }
+    text = with_parts(FORMAT_PAGE, parts, _NEXT_SECTION)
     return re.sub(_STATED_VERSION, FORMAT_VERSION, text)
 
 
 def extensions_page() -> str:
     """Return the text of docs/format-extensions.md: the tables outside of the core."""
-    return _with_parts(
-        EXTENSIONS_PAGE,
-        words=_vocabulary_sections(of_core=False),
-        tables="".join(_table_sections(of_core=False)) + _stored_sums(),
-    )
-
-
-def _with_parts(page: Path, **parts: str) -> str:
-    """Return a page in which each part, after a comment with its name, is made anew."""
-    text = page.read_text(encoding="utf-8")
-    for name, part in parts.items():
-        before, mark, rest = text.partition(f"<!-- {name} -->\n")
-        _, end, after = rest.partition("\n<!-- end -->\n")
-        text = f"{before}{mark}\n{part.strip()}\n{end}{after}"
-    return text
+    tables = "".join(_table_sections(of_core=False)) + _stored_sums()
+    parts = {"words": _vocabulary_sections(of_core=False), "tables": tables.strip()}
+    return with_parts(EXTENSIONS_PAGE, parts, _NEXT_SECTION)
 
 
 def schema_json() -> str:
@@ -145,7 +133,7 @@ def _two_columns(first: str, second: str, rows: Mapping[str, str]) -> str:
 
 def _vocabulary_sections(*, of_core: bool) -> str:
     """Return the vocabularies of which a column is, or none is, in a table of the core."""
-    return "\n".join(
+    return "\n\n".join(
         _vocabulary_section(vocabulary)
         for vocabulary in vocabularies()
         if of_core == any(name.partition(".")[0] in CORE_TABLES for name in vocabulary.columns)
@@ -158,7 +146,7 @@ def _vocabulary_section(vocabulary: Vocabulary) -> str:
         text = ", ".join(f"`{word}`" for word in vocabulary.words)
     else:
         text = "\n".join(f"- `{word}`: {meaning}" for word, meaning in vocabulary.words.items())
-    return f"### Words: {vocabulary.name}\n\nIn {columns}.\n\n{text}\n"
+    return f"### Words: {vocabulary.name}\n\nIn {columns}.\n\n{text}"
 
 
 def _column_entry(table: Table, column: Column) -> dict[str, Any]:

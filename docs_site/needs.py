@@ -1,20 +1,15 @@
 """Generator of the tables in docs/needs.md: `python -m docs_site.needs`."""
 
-import re
 from collections.abc import Iterator
 from importlib import import_module
 from typing import Final
 
-from docs_site.repository import ROOT
+from docs_site.repository import ROOT, with_parts
 from kvtrace.cli import own_commands
 from kvtrace.cli.needs import Needs
 from kvtrace.verdicts.unknown_fields import RULE_FIELDS, STANDS_IN
 
 PAGE: Final = ROOT / "docs" / "needs.md"
-
-#: The marks of the tables on the page, and the tables.
-_BLOCK: Final = re.compile(r"(<!-- needs: made [^>]*-->\n\n).*?(?=\n\n|\Z)", re.DOTALL)
-_FIELDS: Final = re.compile(r"(<!-- fields: made [^>]*-->\n\n).*?(?=\n\n|\Z)", re.DOTALL)
 
 
 def declared_needs() -> dict[str, Needs]:
@@ -30,9 +25,7 @@ def page_text() -> str:
         commands.setdefault(", ".join(_columns(needs)), []).append(f"`{name}`")
     rows = [f"| {', '.join(names)} | {columns} |" for columns, names in commands.items()]
     table = "\n".join(["| commands | need |", "|---|---|", *rows])
-    text = PAGE.read_text(encoding="utf-8")
-    text = _BLOCK.sub(lambda found: found[1] + table, text)
-    return _FIELDS.sub(lambda found: found[1] + _fields_table(), text)
+    return with_parts(PAGE, {"needs": table, "fields": _fields_table()})
 
 
 def _fields_table() -> str:

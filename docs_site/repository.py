@@ -2,6 +2,7 @@
 
 import posixpath
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -34,6 +35,19 @@ _TARGET: Final = re.compile(
 def page_text(source: str) -> str:
     """Return the text of the repository's file at the path `source`."""
     return (ROOT / source).read_text(encoding="utf-8")
+
+
+def with_parts(page: Path, parts: Mapping[str, str], until: str = r"\n\n") -> str:
+    """Return a page's text with new parts, each after a comment that begins with its name.
+
+    A part ends before what the pattern `until` matches, a blank line by default, or with the page.
+    """
+    text = page.read_text(encoding="utf-8")
+    for name, part in parts.items():
+        mark, old = rf"(<!-- {name}\b[^>]*-->\n\n)", rf".*?(?={until}|\n*\Z)"
+        before, comment, rest = re.split(mark, text, maxsplit=1)
+        text = before + comment + part + re.sub(old, "", rest, count=1, flags=re.DOTALL)
+    return text
 
 
 def with_site_links(markdown: str, place: str) -> str:

@@ -2,14 +2,11 @@
 
 from typing import Final
 
-from docs_site.repository import ROOT
+from docs_site.repository import ROOT, with_parts
 from kvtrace.verdicts.rules.table import KERNEL_RULES, RULES, KernelRule, Rule
 
 FOLDER: Final = ROOT / "docs" / "rules"
 INDEX: Final = FOLDER / "README.md"
-
-#: The index without its rows.
-_PROSE: Final = ROOT / "docs_site" / "rules_index.txt"
 
 
 def index_text() -> str:
@@ -20,7 +17,8 @@ def index_text() -> str:
         f"| {rule.summary} |"
         for rule in rules
     ]
-    return _PROSE.read_text(encoding="utf-8").format(rows="\n".join(rows))
+    head = ["| rule | severity | by default | what it finds |", "|---|---|---|---|"]
+    return with_parts(INDEX, {"rules": "\n".join((*head, *rows))})
 
 
 if __name__ == "__main__":

@@ -4,19 +4,15 @@ import re
 from inspect import cleandoc
 from typing import Any, Final
 
-from docs_site.repository import ROOT
+from docs_site.repository import ROOT, with_parts
 from kvtrace.settings import DEFAULT, Settings, added_settings, other_variables
 
 PAGE: Final = ROOT / "docs" / "settings.md"
 
-#: Marks of a table on the page, and what is between them.
-_BLOCK: Final = re.compile(r"(<!-- (settings|others): made [^>]*-->\n\n).*?(?=\n\n|\Z)", re.DOTALL)
-
 
 def page_text() -> str:
     """Return the text of docs/settings.md with its two tables generated from the settings."""
-    tables = {"settings": _settings_table(), "others": _others_table()}
-    return _BLOCK.sub(lambda found: found[1] + tables[found[2]], PAGE.read_text(encoding="utf-8"))
+    return with_parts(PAGE, {"settings": _settings_table(), "others": _others_table()})
 
 
 def _settings_table() -> str:
