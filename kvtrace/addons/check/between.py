@@ -6,6 +6,7 @@ between the two launches, and what only one of the traces has there.
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -74,24 +75,30 @@ def between(trace: "Trace", run: "Run", first: int | None, last: int) -> Between
     return Between(_lines_text(places), Counter(dict(launched)), others if has_timeline else None)
 
 
-def between_text(before: Between, after: Between, since: str) -> str:
-    """Return a sentence on what ran `since` a launch, on the side AFTER, and what BEFORE ran."""
+def between_text(before: Between, after: Between, since: str, writers: Sequence[str] = ()) -> str:
+    """Return a sentence on what ran `since` a launch, on the side AFTER, and what BEFORE ran.
+
+    `writers` are sentences on the operators that wrote what differs.
+    """
     since = f"since {since}, {after.lines}," if after.lines else f"since {since}"
     ran = [f"{_listed(after.launched)} without a digest"] if after.launched else []
     if after.others is None or before.others is None:
+        if not ran and writers:
+            return "; ".join(writers)
         if not ran:
             return (
                 f"{since} no other launch ran: the host, a copy or a kernel of a "
-                "library changed them (KVTRACE_MODE=timeline records the last two)"
+                "library changed them (KVTRACE_MODE=timeline records the last two, "
+                "KVTRACE_MEMORY=on operators)"
             )
-        return f"{since} ran {ran[0]}"
+        return "; ".join((*writers, f"{since} ran {ran[0]}"))
     ran += [_listed(after.others)] if after.others else []
     text = f"{since} ran {' and '.join(ran) or 'nothing on the device'}"
     new = after.launched + after.others - before.launched - before.others
     gone = before.launched + before.others - after.launched - after.others
     text += f"; only here {_listed(new)}" if new else ""
     text += f"; only before {_listed(gone)}" if gone else ""
-    return text
+    return "; ".join((*writers, text))
 
 
 def _listed(counts: Counter[str]) -> str:

@@ -7,14 +7,22 @@ a change of code, scalars or grid. Without such a change the kernel is not deter
 may say why.
 """
 
+from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow.compute as pc
+
 from kvtrace.addons.check.between import between, between_text
+from kvtrace.addons.check.kept import CheckedLaunch, checked_launches
+from kvtrace.addons.check.kept_elements import LaunchPair
+from kvtrace.addons.check.writers import writers_text, written_by
 from kvtrace.converters.diff.model import DifferentResult, Results
 from kvtrace.converters.diff.snapshot import Snapshot
-from kvtrace.figures.identity import KernelKey, key_of
+from kvtrace.converters.profile.recompiles import changes as fact_changes
+from kvtrace.converters.profile.recompiles import specialization
+from kvtrace.figures.identity import SOURCE_COLUMNS, KernelKey, key_of
 from kvtrace.ir import Module
 from kvtrace.ir.flow import flow_of
 from kvtrace.ir.locations import Frame
@@ -24,6 +32,10 @@ from kvtrace.ir.relocation import module_defined_in
 from kvtrace.ir.scanner import IRSyntaxError
 from kvtrace.ir.types import FloatType, TensorType
 from kvtrace.ir.updates import update_of
+from kvtrace.recorded_calls.recorded import kernels_of_calls
+from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.launch_flags import are_trials
+from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.without_ir import evaluated_stage
 
 if TYPE_CHECKING:
@@ -31,7 +43,7 @@ if TYPE_CHECKING:
 
 _GRID: Final = ("grid_x", "grid_y", "grid_z")
 _ALIKE: Final = ("dtype", "shape", "strides", "offset_bytes", "storage_bytes")
-_AFTER: Final = "after"
+_BEFORE, _AFTER = "before", "after"
 
 #: Ops that add numbers in some order.
 _SUMMING: Final = COMBINING | computing("dot")
@@ -114,6 +126,7 @@ def _compare_runs(
     for pair in pairs:
         (differing if _differing_arguments(*pair[:2], after=True) else equal).append(pair)
     first_difference = min(differing, key=lambda pair: pair[0].seq, default=None)
+    parted = _parted((before, after), runs, dict(matched)) if differing else None
     return Results(
         compared=len(pairs),
         unpaired=(totals[0] - len(pairs), totals[1] - len(pairs)),
@@ -125,6 +138,8 @@ def _compare_runs(
             after,
             changed,
             lambda: _upstream(before, after, runs, equal, first_difference),
+            parted[1] if parted and first_difference[0].seq >= parted[0] else "",
+            lambda: _expectation((before, after), runs, first_difference[:2]),
         ),
         unlike=tuple(unlike),
     )
@@ -142,13 +157,7 @@ def _launches(side: Snapshot, run: "Run") -> dict[KernelKey, list[_Launch]]:
     ):
         if digest is not None:
             by_launch.setdefault((seq, call), {})[arg, when] = digest, lines or 1
-    kernel_columns = [
-        "kernel_id", "name", "module", "source_artifact", "file", "line", "stages", "signature",
-    ]  # fmt: skip
-    kernels = {
-        row["kernel_id"]: row
-        for row in side.trace.table("kernels", (run,), kernel_columns).to_pylist()
-    }
+    kernels = {row["kernel_id"]: row for row in plain_rows(side.trace.table("kernels", (run,)))}
     calls = {
         row["call_id"]: row
         for row in side.trace.table(
@@ -165,6 +174,32 @@ def _launches(side: Snapshot, run: "Run") -> dict[KernelKey, list[_Launch]]:
             _Launch(seq, kernel, call["args"] or (), tuple(call[name] for name in _GRID), digests)
         )
     return by_kernel
+
+
+def _parted(
+    sides: tuple[Snapshot, Snapshot],
+    runs: tuple["Run", "Run"],
+    names: Mapping[KernelKey, KernelKey],
+) -> tuple[int, str] | None:
+    """Return where two sides begin to launch other kernels: BEFORE's number, and a sentence.
+
+    From there on, the n-th launches of a kernel are no pair. None if each kernel has as many
+    launches on both sides: their order alone may be that of threads.
+    """
+    orders = []
+    for side, run in zip(sides, runs, strict=True):
+        kernels = kernels_of_calls(side.trace, run, ["name", *SOURCE_COLUMNS])
+        keys = {call: key_of(row) for call, row in kernels.items()}
+        rows = side.trace.table("launches", (run,), ["seq", "call_id", "phase"])
+        rows = rows.filter(pc.invert(are_trials(rows))).sort_by("seq")
+        calls = zip(rows["seq"].to_pylist(), rows["call_id"].to_pylist(), strict=True)
+        orders.append([(seq, keys[call]) for seq, call in calls if call in keys])
+    counts = [Counter(names.get(key, key) for _, key in order) for order in orders]
+    for (seq, key), (other_seq, other) in zip(*orders, strict=False):
+        if counts[0] != counts[1] and names.get(key, key) != other:
+            text = f"launch {seq} was one of {key.name}, and launch {other_seq} is of {other.name}"
+            return seq, f"other kernels are launched: {text}"
+    return None
 
 
 def _are_alike(a: _Launch, b: _Launch) -> bool:
@@ -194,17 +229,28 @@ def _upstream(
     different: _Pair,
 ) -> str:
     """Return what ran between a pair of launches and the last equal pair before it."""
-    earlier = [
-        pair for pair in equal if pair[0].seq < different[0].seq and pair[1].seq < different[1].seq
-    ]
-    last = max(earlier, key=lambda pair: pair[0].seq, default=None)
+    a, b, _ = different
+    earlier = [pair for pair in equal if pair[0].seq < a.seq and pair[1].seq < b.seq]
+    changed = _differing_arguments(a, b, after=False)
+    bytes_before = {a.digests[arg, _BEFORE] for arg in changed}
+    with_bytes = [pair for pair in earlier if bytes_before & set(pair[0].digests.values())]
+    last = max(with_bytes or earlier, key=lambda pair: pair[0].seq, default=None)
     begins = (None, None) if last is None else (last[0].seq, last[1].seq)
-    old = between(before.trace, runs[0], begins[0], different[0].seq)
-    new = between(after.trace, runs[1], begins[1], different[1].seq)
+    old = between(before.trace, runs[0], begins[0], a.seq)
+    new = between(after.trace, runs[1], begins[1], b.seq)
+    writers = [
+        writers_text(
+            str(b.args[arg]["name"]),
+            written_by(before.trace, runs[0], a.seq, a.args, arg),
+            written_by(after.trace, runs[1], b.seq, b.args, arg),
+        )
+        for arg in changed
+    ]
     since = "the begin of the run"
     if last is not None:
-        since = f"launch {last[2]} of {last[1].kernel['name']} (equal results)"
-    return between_text(old, new, since)
+        doubt = "" if with_bytes else ", which may not have had these inputs"
+        since = f"launch {last[2]} of {last[1].kernel['name']} (equal results{doubt})"
+    return between_text(old, new, since, [text for text in writers if text])
 
 
 def _different_result(
@@ -214,6 +260,8 @@ def _different_result(
     side: Snapshot,
     changed: Container[KernelKey],
     upstream: Callable[[], str],
+    parted: str,
+    expectation: Callable[[], str],
 ) -> DifferentResult:
     outputs, inputs = (
         tuple(str(b.args[arg]["name"]) for arg in _differing_arguments(a, b, after=after))
@@ -243,14 +291,19 @@ def _different_result(
             inputs_equal,
             sampled,
             causes,
-            upstream() if inputs_equal is False else _changes_text(a, b, changed),
-        ),
+            upstream() if inputs_equal is False and not parted else _changes_text(a, b, changed),
+            parted,
+        )
+        + (expectation() if inputs_equal and not parted else ""),
     )
 
 
 def _changes_text(a: _Launch, b: _Launch, changed: Container[KernelKey]) -> str:
     """Return text on changes of code, scalars and grid from launch `a` to `b`; "" if none."""
-    changes = ["its code was changed"] if key_of(b.kernel) in changed else []
+    facts = [str(fact) for fact in fact_changes(*(specialization(x.kernel) for x in (a, b)))]
+    facts[:0] = ["source"] if a.kernel["source_artifact"] != b.kernel["source_artifact"] else []
+    changes = [f"its code was changed ({'; '.join(facts)})".replace(" ()", "")]
+    changes = changes if facts or key_of(b.kernel) in changed else []
     scalars = [
         f"{argument_after['name']} is {argument_after['scalar']}, was {argument_before['scalar']}"
         for argument_before, argument_after in zip(a.args, b.args, strict=False)
@@ -262,6 +315,31 @@ def _changes_text(a: _Launch, b: _Launch, changed: Container[KernelKey]) -> str:
     return ", ".join(changes)
 
 
+def _expectation(
+    sides: tuple[Snapshot, Snapshot], runs: tuple["Run", "Run"], pair: tuple[_Launch, _Launch]
+) -> str:
+    """Return whether derived bounds explain the results of two launches; "" if not kept."""
+    scalars = [[arg["scalar"] for arg in launch.args if arg["kind"] == "scalar"] for launch in pair]
+    kept = [
+        checked
+        for side, run, launch in zip(sides, runs, pair, strict=True)
+        for checked in checked_launches(side.trace, run, {launch.kernel["name"]})
+        if isinstance(checked, CheckedLaunch) and checked.seq == launch.seq
+    ]
+    if len(kept) != len(sides) or scalars[0] != scalars[1]:
+        return ""
+    outputs, answers = LaunchPair(*kept), []
+    try:
+        answers = [outputs.compare(position) for position in outputs.outputs().values()]
+    except KvtraceError as error:
+        return f"; whether that is expected is not known: {error}"
+    if refuted := [answer.evidence for answer in answers if answer.same == "no"]:
+        return f"; beyond the derived bound: {refuted[0]}"
+    if doubts := [answer.evidence for answer in answers if answer.same != "yes" and answer.changed]:
+        return f"; whether that is expected is not known: {doubts[0]}"
+    return "; expected: all elements are within the derived bound"
+
+
 def _cause_text(
     launch: _Launch,
     order: int,
@@ -271,10 +349,13 @@ def _cause_text(
     sampled: int,
     causes: Sequence[str],
     reason: str,
+    parted: str,
 ) -> str:
     """Return a sentence on the first launch with another result, and its cause if known."""
     summary = f"launch {order} of {launch.kernel['name']} is the first with another result"
     summary = f"{summary} ({', '.join(outputs)})"
+    if parted:
+        return f"{parted}; after that, {summary}"
     if inputs_equal is False:
         return (
             f"{summary}; its inputs {', '.join(inputs)} differed already, and no compared launch "
@@ -287,6 +368,7 @@ def _cause_text(
         )
         return f"{summary}: {reason}; {inputs_text}"
     text = f"{summary}, though its inputs were equal{sampling}: the kernel is not deterministic"
+    text += ", or an input differed in lines that were not compared" if sampled > 1 else ""
     if inputs_equal is None:
         text = f"{summary}; its inputs are not known"
     if causes:
