@@ -72,15 +72,18 @@ _EXTENSIONS: Final = computing("cast") & (SIGNED | UNSIGNED)
 _BITCASTS: Final = computing("bitcast")
 
 
-def followed(call: Call, programs: Sequence[int] | None, lanes: int) -> tuple[Seen, str | None]:
+def followed(
+    call: Call, programs: Sequence[int] | None, lanes: int, contents: str = "integers"
+) -> tuple[Seen, str | None]:
     """Evaluate programs (linear ids; None: all) of a call, with ideal numbers as shadow values.
 
+    `contents` are those that `run` takes.
     Returns the observations, and the reason why the evaluation ended early, or None if it was
     complete. It ends early after `lanes` lanes of memory accesses.
     """
     idle_instruments = _instruments(call.module)
     instrument = idle_instruments.pop() if idle_instruments else Ideals(call.module)
-    failure = run(call, (), programs, lanes=lanes, instrument=instrument)
+    failure = run(call, (), programs, contents=contents, lanes=lanes, instrument=instrument)
     seen = instrument.forget()
     idle_instruments.append(instrument)
     return seen, failure

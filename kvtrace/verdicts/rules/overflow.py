@@ -29,7 +29,7 @@ from kvtrace.verdicts.contents.loaded import depends_on
 from kvtrace.verdicts.deciding import unsigned_sums_of_cut
 from kvtrace.verdicts.ideal import followed
 from kvtrace.verdicts.ideal_seen import Seen, VisibleWrap
-from kvtrace.verdicts.replaying import NOT_REPRODUCED
+from kvtrace.verdicts.replaying import NOT_REPRODUCED, holds_floats
 from kvtrace.verdicts.verdict import Verdict
 from kvtrace.verdicts.widths import Use, uses
 
@@ -189,13 +189,13 @@ def _decide_use(bound: BoundCall, use: Use, given: Given) -> Decision:
 def _judge_use(bound: BoundCall, use: Use, replays: _Replays) -> Verdict | None:
     given = _conditions_of(bound, use)
     if given.is_impossible or not bound.programs:
-        return _proven(bound, use, "interval")
+        return _proven(bound, use, given, "interval")
     data = [a for a in use.right.atoms() if isinstance(a, Symbol) and a.kind in _DATA_KINDS]
     if data or _has_large_unsigned(bound, use):
         return _judge_data_use(bound, use, given, data)
     decision = _decide_use(bound, use, given)
     if isinstance(decision, Proven):
-        return _proven(bound, use, decision.method, decision.solver_ns)
+        return _proven(bound, use, given, decision.method, decision.solver_ns)
     if not isinstance(decision, Refuted):
         return _unknown(bound, use.arithmetic, decision.reason, decision.solver_ns, evaluating=True)
     doubts = bound.doubts(decision.model)
@@ -240,7 +240,7 @@ def _judge_data_use(
     if data and not _has_large_unsigned(bound, use):
         decision = _decide_use(bound, use, given)
         if isinstance(decision, Proven):
-            return _proven(bound, use, decision.method, decision.solver_ns)
+            return _proven(bound, use, given, decision.method, decision.solver_ns)
     missing = bound.unrecorded(data)
     if missing:  # the access itself is usually reported, too
         verdict = _unknown(bound, use.arithmetic, depends_on(missing), 0)
@@ -253,13 +253,16 @@ def _judge_data_use(
 # -- verdicts -----------------------------------------------------------------------------------
 
 
-def _proven(bound: BoundCall, use: Use, method: str, solver_ns: int = 0) -> Verdict:
+def _proven(bound: BoundCall, use: Use, given: Given, method: str, solver_ns: int = 0) -> Verdict:
     text = operation_expression(use.arithmetic.op, bound.summary)
+    message = f"{text} stays within {use.arithmetic.bits} bits wherever that decides an access"
+    if use.fits is not use.right and not follows(use.fits, given):
+        message = f"no access depends on whether {text} stays within {use.arithmetic.bits} bits"
     return Verdict(
         RULE,
         "proven",
         use.arithmetic.op,
-        f"{text} stays within {use.arithmetic.bits} bits wherever that decides an access",
+        message,
         method,
         expression=text,
         solver_ns=solver_ns or None,
@@ -339,6 +342,8 @@ def _with_evaluation(
 ) -> list[Verdict]:
     """Return verdicts in which undecided ones are replaced by an evaluation, within the budget.
 
+    Recorded floats are evaluated only if verdicts stay unknown without.
+
     Args:
         bound: the call.
         judged: the verdicts, each with the op that accesses memory.
@@ -346,10 +351,23 @@ def _with_evaluation(
 
     """
     verdicts = [verdict for verdict, _ in judged]
-    undecided = [pair for pair in judged if pair[0].evaluating]
-    if not undecided or bound.lanes > bound.budget.lanes:
+    if bound.lanes > bound.budget.lanes:
         return verdicts
-    seen, failure = followed(bound.call, None, bound.budget.lanes)
+    for contents in ("integers", "all") if holds_floats(bound.call) else ("integers",):
+        undecided = {verdict.op for verdict, _ in judged if verdict.evaluating}
+        if any(verdict.verdict == "unknown" and verdict.op in undecided for verdict in verdicts):
+            verdicts = _evaluated(bound, judged, values, contents)
+    return verdicts
+
+
+def _evaluated(
+    bound: BoundCall, judged: list[tuple[Verdict, Op]], values: Mapping[int, Iterable[Value]],
+    contents: str,
+) -> list[Verdict]:  # fmt: skip
+    """Return the verdicts, the undecided ones by an evaluation with contents that `run` takes."""
+    verdicts = [verdict for verdict, _ in judged]
+    undecided = [pair for pair in judged if pair[0].evaluating]
+    seen, failure = followed(bound.call, None, bound.budget.lanes, contents)
     decided = [verdict for verdict in verdicts if not verdict.evaluating]
     violated = {v.op.index for v in decided if v.verdict == "violation"}
     decided = [
@@ -369,7 +387,9 @@ def _with_evaluation(
         elif _may_be_missed(bound, seen, verdict.op, values[index]):
             decided.append(_unknown_after_evaluation(bound, verdict, access))
         else:
-            message = f"{verdict.expression} stays within its width wherever that decides an access"
+            message = f"{verdict.expression} stays within its width"
+            if index in seen.wrapped_ops:
+                message = f"{verdict.expression} wraps around where no access depends on it"
             proven = replace(verdict, verdict="proven", method="evaluated", message=message)
             decided.append(replace(proven, reason=None, evaluating=False))
     return decided

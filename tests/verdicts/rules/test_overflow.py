@@ -108,6 +108,26 @@ def test_untracked_values_are_evaluated_with_the_recorded_contents():
     assert "violation" not in answers(unknown)
 
 
+@triton.jit
+def neighbors(x, places, out, n, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    low = tl.floor(tl.load(places + lanes)).to(tl.int32)
+    high = tl.maximum(0, tl.minimum(low + 256, n - 1))
+    inside = (low >= 0) & (low < n)
+    values = tl.load(x + high) + tl.load(x + low, mask=inside, other=0.0)
+    tl.store(out + lanes, values)
+
+
+@pytest.mark.parametrize(
+    ("place", "answer"), [(None, "unknown"), (99.5, "proven"), (2.0**31 - 128, "violation")]
+)
+def test_integers_made_of_floats_are_evaluated_with_the_recorded_contents(place, answer):
+    data = None if place is None else np.full(32, place, np.float32)
+    places = tensor(32, data=data)
+    one = call(neighbors, (1,), x=tensor(100), places=places, out=tensor(32), n=100, BLOCK=32)
+    assert {*answers(one)} - {"proven"} == {answer} - {"proven"}
+
+
 # -- soundness: against the same kernels with integers of 64 bits -------------------------------
 
 
@@ -256,6 +276,31 @@ def test_a_wrap_of_a_loaded_number_shows_wherever_it_is(form):
 @pytest.mark.parametrize("form", ["back again", "wide"])
 def test_wraps_that_cancel_and_64_bit_arithmetic_are_no_findings(form):
     assert {v.verdict for v in judge(of_pages(form, 16_400))} == {"proven"}
+
+
+@triton.jit
+def unequal(x, out, step, number, EVALUATED: tl.constexpr):
+    lanes = tl.arange(0, 8)
+    if EVALUATED:
+        step = step.to(tl.float32).to(tl.int32)  # no formula has its number
+    tl.store(out + lanes, 1, mask=lanes * step != number)
+
+
+@pytest.mark.parametrize(
+    ("evaluated", "step", "message"),
+    [
+        (False, 5, "lanes * step stays within 32 bits wherever that decides an access"),
+        (False, 2**29, "no access depends on whether lanes * step stays within 32 bits"),
+        (True, 5, "stays within its width"),
+        (True, 2**29, "wraps around where no access depends on it"),
+    ],
+)
+def test_a_proof_says_that_a_number_stays_only_where_that_was_shown(evaluated, step, message):
+    x, out = tensor(8), tensor(8)
+    one = call(unequal, (1,), x=x, out=out, step=step, number=9, EVALUATED=evaluated)
+    (verdict,) = overflow.judge(BoundCall(one))
+    assert verdict.verdict == "proven"
+    assert verdict.message.endswith(message)
 
 
 def test_the_op_that_wraps_is_named_and_not_one_that_cannot():
