@@ -29,6 +29,7 @@ This module imports nothing, since every process that starts with `KVTRACE` set 
 | `importers` | of the tool | a `kvtrace.converters.importers.registry.Importer` |
 | `import_into` | of what is added | `kvtrace import --into`: a `kvtrace.cli.import_.Adding` |
 | `kept_runs` | of their keeper | returns the runs under a name: `kvtrace diff --against NAME` |
+| `layout_costs` | a stage | returns what accesses of shared memory and conversions cost |
 | `machine_parts` | of the part | returns a row of `doctor`: a `kvtrace.analysis.machine.Part` |
 | `missing_passes` | of the pass | runs the pass if a trace lacks it: `analysis/completing.py` |
 | `modules` | of a module below `kvtrace` | that module, `:attribute` left out |

@@ -14,6 +14,7 @@ ROOMS = ("symbolic", "verdicts", "converters", "metrics", "calls", "clients", "b
 NAMING_OPS = {
     "symbolic/meanings/": "the formula of each op",
     "backends/compiled_kernels/generic.py": "speaks with libtriton, where there is no IR yet",
+    "backends/compiled_kernels/layouts.py": "writes a module of types for libtriton",
 }
 OP_NAME = re.compile(
     r"(?:arith|math|scf|cf|tt|ttg|ttng|ub|gpu|nvvm|rocdl|llvm|func|builtin)\.[\w.]*"

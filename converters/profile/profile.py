@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
+from kvtrace.converters.line_layouts import LineLayouts
 from kvtrace.converters.notes import read_unevaluated
 from kvtrace.converters.profile.advice import IMPORTANT, read_advice
 from kvtrace.converters.profile.device_limits import (
@@ -142,7 +143,6 @@ def read_profile(
     profiles = [replace(kernel, headline=headlines[kernel.key]) for kernel in profiles]
     if not calls:
         profiles = [replace(kernel, calls=()) for kernel in profiles]
-    source_lines = SourceLines(trace, runs) if lines else None
     left_out, sectors = _replay_facts(trace, runs)
     unevaluated = read_unevaluated(trace, runs)
     return Profile(
@@ -163,9 +163,7 @@ def read_profile(
         advice=advice,
         left_out=left_out,
         sectors=sectors,
-        lines=()
-        if source_lines is None
-        else tuple(_line_profile(row, source_lines) for row in line_sums),
+        lines=_line_profiles(trace, runs, line_sums) if lines else (),
         on_host=not any(run.devices or run.source for run in runs),
         imported=all(run.source for run in runs),
         uncertain=_import_warnings(trace, runs),
@@ -366,20 +364,27 @@ def _derived(sums: Mapping[str, Any], by_type: FlopsByType, unique_bytes: int | 
     )
 
 
-def _line_profile(row: Row, source: SourceLines) -> LineProfile:
-    return LineProfile(
-        file=row["file"],
-        line=row["line"],
-        source=source.text(row["file"], row["line"]),
-        kernels=tuple(name or "" for name in row["kernels"] or ()),
-        accesses=row["accesses"] or "",
-        bytes=row["bytes"],
-        flops=row["flops"],
-        intensity=ratio(row["flops"], row["bytes"]),
-        mask_efficiency=mask_efficiency(row),
-        sector_efficiency=sector_efficiency(row),
-        reuse=ratio(row["unique_asked"], row["unique_once"]),
-        unknown_accesses=row["unknown"],
+def _line_profiles(
+    trace: "Trace", runs: Sequence["Run"], rows: Sequence[Row]
+) -> tuple[LineProfile, ...]:
+    source, layouts = SourceLines(trace, runs), LineLayouts(trace, runs)
+    return tuple(
+        LineProfile(
+            file=row["file"],
+            line=row["line"],
+            source=source.text(row["file"], row["line"]),
+            kernels=tuple(name or "" for name in row["kernels"] or ()),
+            accesses=row["accesses"] or "",
+            bytes=row["bytes"],
+            flops=row["flops"],
+            intensity=ratio(row["flops"], row["bytes"]),
+            mask_efficiency=mask_efficiency(row),
+            sector_efficiency=sector_efficiency(row),
+            reuse=ratio(row["unique_asked"], row["unique_once"]),
+            unknown_accesses=row["unknown"],
+            layout=layouts.at((row["file"], row["line"]), row["variants"]),
+        )
+        for row in rows
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from kvtrace import registry
+from kvtrace.converters.line_layouts import LineLayout
 from kvtrace.converters.profile.device_limits import ChosenDevice, Position
 from kvtrace.converters.profile.device_time import DeviceTime
 from kvtrace.converters.profile.stated_work import StatedFigures
@@ -201,6 +202,7 @@ class LineProfile:
     sector_efficiency: float | None
     reuse: float | None
     unknown_accesses: int
+    layout: LineLayout
 
 
 @dataclass(frozen=True, slots=True)

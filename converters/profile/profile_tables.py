@@ -37,7 +37,7 @@ _PREPARE_PLACES: Final = f"""
 
     CREATE TEMP TABLE place AS
     SELECT row_number() OVER (ORDER BY c.run, c.call_id) AS place, k.kernel, c.run, c.call_id,
-        [c.grid_x, c.grid_y, c.grid_z] AS grid, c.stated,
+        c.kernel_id, [c.grid_x, c.grid_y, c.grid_z] AS grid, c.stated,
         {{args}}
     FROM calls c JOIN kernel k ON c.run = k.run AND c.kernel_id = k.kernel_id;
 """  # noqa: S608
@@ -81,7 +81,7 @@ _PREPARE_TIMES: Final = f"""
 
 _PREPARE_WORK: Final = """
     CREATE TEMP TABLE done AS
-    SELECT p.place, p.kernel, coalesce(l.runs, 0) AS runs, p.args, o.*,
+    SELECT p.place, p.kernel, p.kernel_id, coalesce(l.runs, 0) AS runs, p.args, o.*,
         o.kind IN ('load', 'store', 'atomic') AS is_access
     FROM ops o JOIN place p ON o.run = p.run AND o.call_id = p.call_id
     LEFT JOIN launched l USING (place);
@@ -191,6 +191,7 @@ _OP_SUMS: Final = """
 
 _LINES: Final = f"""{_LOCATED}
     SELECT s.file, s.line, list_sort(list(DISTINCT k.name)) AS kernels,
+        list(DISTINCT {{'run': o.run::VARCHAR, 'kernel_id': o.kernel_id}}) AS variants,
         string_agg(DISTINCT o.kind, ', ' ORDER BY o.kind)
             FILTER (o.kind NOT IN ('other', 'elementwise')) AS accesses,
         {_OP_SUMS}, sum(o.flops * o.runs) AS flops,

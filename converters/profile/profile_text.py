@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from kvtrace.converters.line_layouts import LineLayout
 from kvtrace.converters.profile.device_limits import ChosenDevice, Position
 from kvtrace.converters.profile.device_text import (
     busy_sentence,
@@ -27,6 +28,7 @@ from kvtrace.figures.kernels import (
     HOST_MEDIAN,
     KERNEL_FIGURES,
 )
+from kvtrace.figures.layouts import BANK_WAYS, BY_MODEL, LAYOUT_FIGURES, LayoutFigure
 from kvtrace.figures.window import nothing_sentence
 from kvtrace.text import (
     amount,
@@ -416,6 +418,8 @@ def _lines_text(profile: Profile, full: bool, width: int) -> list[str]:
     all_lines = profile.lines
     shown_lines = all_lines if full else all_lines[:_MOST_SHOWN]
     sectors = ["sectors"] if _has_sectors(profile) else []
+    layouts = [line.layout for line in shown_lines]
+    figures = [f for f in LAYOUT_FIGURES if any(_layout_cell(f, of) != "-" for of in layouts)]
     header = ("source line (derived)", "bytes", "FLOP", "lanes on", *sectors, "reuse")
     rows = [
         (
@@ -425,11 +429,25 @@ def _lines_text(profile: Profile, full: bool, width: int) -> list[str]:
             percent(line.mask_efficiency),
             *([percent(line.sector_efficiency)] if sectors else []),
             "-" if line.reuse is None else f"{line.reuse:.1f} x",
+            *(_layout_cell(figure, line.layout) for figure in figures),
         )
         for line in shown_lines
     ]
-    lines = columns(header, rows, width)
+    lines = columns((*header, *(figure.label for figure in figures)), rows, width)
+    for figure in figures:
+        lines += wrapped(f"{figure.label}: {figure.meaning}", width)
+    if any(of.by_model for of in layouts):
+        lines += wrapped(f"~: {BY_MODEL}", width)
+    for reason in dict.fromkeys(why for of in layouts for why in of.unknown.values()):
+        lines += wrapped(f"?: {reason}", width)
     hidden_count = len(all_lines) - len(shown_lines)
     if hidden_count:
         lines.append(f"… {plural(hidden_count, 'more line')} (--full shows them)")
     return lines
+
+
+def _layout_cell(figure: LayoutFigure, layout: LineLayout) -> str:
+    if figure.name in layout.unknown:
+        return "?"
+    text = quantity(layout.values.get(figure.name), figure.unit)
+    return f"~{text}" if layout.by_model and figure is BANK_WAYS else text

@@ -19,6 +19,7 @@ from math import prod
 from typing import TypeVar
 
 from kvtrace.ir import Module, Op, source_stack
+from kvtrace.ir.assembly import PTX_ACCESS, ptx_bytes
 from kvtrace.ir.locations import MOST_PARTS, column_shift, without_inner_places
 from kvtrace.ir.ops import POINTED
 from kvtrace.recorded_calls.compiled_barriers import CompiledBarriers, instructions
@@ -104,11 +105,7 @@ _ACCESS = re.compile(
 )
 _COPY = re.compile(r"ttg\.async_copy_global_to_local\s.*loc\((#loc\d*)\)\s*$", re.MULTILINE)
 _ALIAS = re.compile(r"^(#loc\d*) = loc\((.*)\)$", re.MULTILINE)
-_INSTRUCTION = re.compile(
-    r"\.loc\s+\d+ (\d+) (\d+)"
-    r"|\b(?:ld|st)\.global(?:\.(?!v\d|b\d)[\w:]+)*(?:\.v(\d))?\.b(\d+)"
-    r"|\bcp\.async\.c[ag]\.shared\.global[^,]*,[^,]*, (\w+)"
-)
+_INSTRUCTION = re.compile(rf"\.loc\s+\d+ (\d+) (\d+)|{PTX_ACCESS}")
 _FILE = re.compile(r'"(?:[^"\\]|\\.)*":(\d+):(\d+)$')
 _NAME = re.compile(r'"(?:[^"\\]|\\.)*"\((.*)\)$')
 
@@ -245,13 +242,11 @@ def _instruction_bytes(ptx: str, column_offset: int) -> dict[tuple[int, int], in
     """Return the fewest bytes of one thread's instruction at each source location."""
     bytes_by_location: dict[tuple[int, int], int] = {}
     location = None
-    for line, column, vector_length, bits, copied_bytes in _INSTRUCTION.findall(ptx):
+    for line, column, *access in _INSTRUCTION.findall(ptx):
         if line:
             location = int(line), int(column) + column_offset
         elif location is not None:
-            size = (
-                int(copied_bytes, 0) if copied_bytes else int(vector_length or 1) * int(bits) // 8
-            )
+            size = ptx_bytes(*access)
             bytes_by_location[location] = min(bytes_by_location.get(location, size), size)
     return bytes_by_location
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kvtrace.converters.report.locations import MAX_FRAMES, link_mlir
+from kvtrace.converters.line_links import MAX_FRAMES, link_mlir
 from kvtrace.ir.locations import MOST_PARTS, location_frames
 from kvtrace.ir.parser import parse
 from kvtrace.recorded_calls.compiled_code import _ALIAS, _locations

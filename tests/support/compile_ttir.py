@@ -36,7 +36,22 @@ def compile_ttir(
     stage: str = "ttir",
     **options: Any,
 ) -> str:
-    """Compile to TTIR, or to TTGIR, as Triton prints it.
+    """Compile to TTIR, or to TTGIR, as Triton prints it; arguments as `compile_stages`."""
+    settings = {"divisible_by_16": divisible_by_16, "target": target, "last": stage, **options}
+    return compile_stages(function, signature, constexprs, **settings)[stage]
+
+
+def compile_stages(
+    function: JITFunction[Any],
+    signature: Mapping[str, str],
+    constexprs: Mapping[str, Any] | None = None,
+    *,
+    divisible_by_16: tuple[str, ...] = (),
+    target: GPUTarget = HOPPER,
+    last: str = "ttir",
+    **options: Any,
+) -> dict[str, str]:
+    """Compile up to a stage, and return the texts of all, by their names.
 
     signature: every parameter's type, as {"x": "*fp32", "n": "i32", "BLOCK": "constexpr"}.
     """
@@ -61,8 +76,14 @@ def compile_ttir(
     )
     stages: dict[str, Any] = {}
     backend.add_stages(stages, parsed, source.language)
-    module = stages["ttir"](module, {})
-    return str((module if stage == "ttir" else stages[stage](module, {})).str())
+    metadata: dict[str, Any] = dict(vars(parsed))
+    texts = {}
+    for name, made in stages.items():
+        module = made(module, metadata)
+        texts[name] = module if isinstance(module, str) else str(module.str())
+        if name == last:
+            break
+    return texts
 
 
 def compile_generic(

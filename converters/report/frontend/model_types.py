@@ -15,7 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from kvtrace.converters.report import detail, document, locations, model, writing
+from kvtrace.converters import line_links
+from kvtrace.converters.report import detail, document, model, writing
 from kvtrace.converters.report.sources import BlockSource, block_sources
 from kvtrace.converters.report.views import call, called, kernel
 from kvtrace.converters.report.views.lines import LineFigures
@@ -29,7 +30,7 @@ _HEAD: Final = """\
 """
 _ROOTS: Final = (
     model.Report, call.CallOps, kernel.KernelBlock, called.CalledBlock,
-    LineFigures, locations.LineLinks, document.DocumentContent,
+    LineFigures, line_links.LineLinks, document.DocumentContent,
 )  # fmt: skip
 #: Fields of the block "report" that `Report` does not have, or has with another type.
 _ON_THE_PAGE: Final[dict[str, Any]] = {

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Final
 
 from kvtrace.converters.disassembly import disassembler, listings
-from kvtrace.converters.report.locations import LineLinks, line_links, link_sass
+from kvtrace.converters.line_links import LineLinks, line_links, link_sass
 from kvtrace.converters.report.merged_kernels import SASS
 from kvtrace.converters.report.model import Report
 from kvtrace.converters.report.pack import json_block

@@ -78,12 +78,7 @@ def generic_ttir(text: str, version: str | None = None) -> str:
     """
     from triton._C.libtriton import ir
 
-    with context_with("all", _load_dialects) as context, readable_file(text) as path:
-        try:
-            module = ir.parse_mlir_module(path, context)
-        except RuntimeError as error:
-            raise GenericFormFailed(_failure("cannot read the IR", text, error)) from error
-        module.context = context
+    with parsed_by_triton(text) as (module, context, path):
         try:
             _make_invalid(ir, module, context)
             generic = str(module.str())
@@ -98,6 +93,25 @@ def generic_ttir(text: str, version: str | None = None) -> str:
 def generic_once(text: str, version: str | None = None) -> str:
     """Return `generic_ttir`, cached: a kernel's launcher and its record need the same text."""
     return generic_ttir(text, version)
+
+
+@contextmanager
+def parsed_by_triton(text: str) -> Iterator[tuple[Any, Any, str]]:
+    """Yield the installed Triton's module of a text, its context, and the file that was read.
+
+    Raises:
+        GenericFormFailed: This Triton cannot read the text.
+
+    """
+    from triton._C.libtriton import ir
+
+    with context_with("all", _load_dialects) as context, readable_file(text) as path:
+        try:
+            module = ir.parse_mlir_module(path, context)
+        except RuntimeError as error:
+            raise GenericFormFailed(_failure("cannot read the IR", text, error)) from error
+        module.context = context
+        yield module, context, path
 
 
 def _load_dialects(context: Any) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtrace.converters.report.locations import (
+from kvtrace.converters.line_links import (
     LineLinks,
     line_links,
     link_assembly,
