@@ -8,19 +8,25 @@ share a byte.
 
 Example: `slot = tl.atomic_add(counts + expert, 1)`, then `tl.store(rows + expert * 32 + slot, …)`
 with 10 tokens of expert 3: elements 96 to 105 are stored once each in every order.
+
+A compaction draws as many numbers at once as it keeps elements, `tl.atomic_add(counter,
+tl.sum(kept))`, and stores from there on at `tl.cumsum(kept)`: in the places that it has reserved.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import Storage
-from kvtrace.ir import Module, Op
+from kvtrace.ir import Module, Op, Value
 from kvtrace.ir.feeding import feeding, loads_behind
-from kvtrace.ir.flow import counter_of
-from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Or
+from kvtrace.ir.flow import counter_of, value_before
+from kvtrace.ir.ops import COMBINING, MODULAR, computing
+from kvtrace.ir.types import shape_of
+from kvtrace.symbolic.conditions import TRUE, And, AtLeast, Condition, Equal, Not, Or, at_least
 from kvtrace.symbolic.functions import Applied, Choice
+from kvtrace.symbolic.prover import Proven
 from kvtrace.symbolic.prover.digits import Common, are_apart
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Atom, Symbol, Term
@@ -29,6 +35,9 @@ from kvtrace.verdicts.conflicts.sharers import Sharer, sharers_of, source_of
 
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
+
+_ADDING: Final = MODULAR & computing("+")
+_RESHAPING: Final = computing("reshape")
 
 
 def slot_stores(bound: BoundCall) -> frozenset[int]:
@@ -50,12 +59,90 @@ def slot_counters(bound: BoundCall) -> frozenset[Storage]:
         draw.storage
         for draw in _draws(bound)
         if draw.storage is not None
+        and _draws_fixed_numbers(bound, draw)
         and not any(draw.access.op.index in behind for behind in users.values())
     )
 
 
+def reserving_stores(bound: BoundCall) -> frozenset[int]:
+    """Return the indices of the ops that store to places that their draw has reserved."""
+    draws = [
+        draw.access
+        for draw in _draws(bound)
+        if draw.access.mask is TRUE and not draw.access.loops
+        if _is_of_scalars(draw.access.offset)  # one counter of all programs
+    ]
+    sharers = sharers_of(bound) if draws else ()
+    return frozenset(
+        user.access.op.index
+        for user in sharers
+        if user.role.kind == "store" and _is_single(bound, user.access) and not user.access.loops
+        if all(other is user or other.storage not in (None, user.storage) for other in sharers)
+        if any(_is_reserved(bound, draw, user.access) for draw in draws)
+    )
+
+
+def _is_reserved(bound: BoundCall, draw: Access, user: Access) -> bool:
+    """Return whether an access is to some of the numbers that its program drew, and no others."""
+    module, values = bound.call.module, bound.summary.values
+    step, result = values[draw.op.operand("value").id], values[draw.op.results[0].id]
+    assert isinstance(step, Term)
+    assert isinstance(result, Term)
+    low, high = bound.ranges.interval(step)
+    if _behind(user.op, module) & _varying(bound) != {draw.op.index} or low < 0:
+        return False
+    drawn = result.symbols("content") | result.symbols("unknown")
+    if high * bound.programs >= 1 << 31 or not all(
+        drawn.isdisjoint((arithmetic.result - result).atoms())  # wraps around once, as the numbers
+        for arithmetic in bound.arithmetic_of(user)
+        if bound.wraps(arithmetic)
+    ):
+        return False
+    places = user.offset - result * user.element_bytes
+    room = (step - 1) * user.element_bytes - places
+    return _counts(bound, draw, user, places) or all(
+        isinstance(bound.prove(at_least(term), bound.active(user)), Proven)
+        for term in (places, room)
+    )
+
+
+def _counts(bound: BoundCall, draw: Access, user: Access, places: Term) -> bool:
+    """Return whether places are running sums of the ones and zeros whose sum was drawn."""
+    module, values = bound.call.module, bound.summary.values
+    step = draw.op.operand("value").owner
+    kept = _summed(step) if isinstance(step, Op) else None
+    element = None if kept is None else values.get(kept.id)
+    if kept is None or not isinstance(element, Term) or bound.ranges.interval(element)[0] < 0:
+        return False
+    behind = (module.ops[index] for index in feeding(user.op, module))
+    sums = (
+        values.get(op.results[0].id)
+        for op in behind
+        if op.name in COMBINING and _summed(op) is kept
+    )
+    shifts = [
+        places - (each - less) * user.element_bytes
+        for each in sums
+        if isinstance(each, Term)
+        for less in (0, element)
+    ]
+    return any(map(_is_of_scalars, shifts)) and isinstance(
+        bound.prove(at_least(element - 1), bound.active(user)), Proven
+    )
+
+
+def _summed(op: Op) -> Value | None:
+    """Return the vector of which an op is the sum, or the running sums; None: it is another op."""
+    if op.name not in COMBINING or len(op.operands) != 1:
+        return None
+    (source,) = (value_before(value, _RESHAPING) for value in op.group("source"))
+    adds, *others = op.regions[0].blocks[0].ops[:-1]
+    is_vector = len(shape_of(source.type)) == 1
+    return source if adds.name in _ADDING and not others and is_vector else None
+
+
 def _slot_stores(bound: BoundCall) -> Iterable[int]:
-    draws = [_Draw(bound, sharer) for sharer in _draws(bound)]
+    draws = [_Draw(bound, draw) for draw in _draws(bound) if _draws_fixed_numbers(bound, draw)]
     for sharer in sharers_of(bound) if draws else ():
         is_store = sharer.role.kind == "store" and _is_single(bound, sharer.access)
         if is_store and any(draw.determines(sharer.access) for draw in draws):
@@ -63,13 +150,13 @@ def _slot_stores(bound: BoundCall) -> Iterable[int]:
 
 
 def _draws(bound: BoundCall) -> list[Sharer]:
-    """Return the additions that draw the same numbers in every order."""
+    """Return the additions of which each draws numbers of its own, whatever the order."""
     if not any(updates_by(role.op, ADD) for role in roles_of(bound.call.module).by_op.values()):
         return []
     return [
         sharer
         for sharer in sharers_of(bound)
-        if _is_single(bound, sharer.access) and _draws_fixed_numbers(bound, sharer)
+        if _is_single(bound, sharer.access) and _draws_alone(bound, sharer)
     ]
 
 
@@ -86,24 +173,31 @@ def _is_single(bound: BoundCall, access: Access) -> bool:
     return is_known and all(other.op is not access.op for other in others)
 
 
-def _draws_fixed_numbers(bound: BoundCall, draw: Sharer) -> bool:
-    """Return whether an access draws the same numbers from the same counters in every order."""
-    op, module = draw.access.op, bound.call.module
+def _draws_alone(bound: BoundCall, draw: Sharer) -> bool:
+    """Return whether an access alone adds to its counters, which are the same in every order."""
+    op, values = draw.access.op, bound.summary.values
     if not updates_by(op, ADD) or not draw.role.strong or draw.exact is None:
         return False
-    values = bound.summary.values
     step, result = values.get(op.operand("value").id), values.get(op.results[0].id)
     if not isinstance(result, Term) or not isinstance(step, Term):
         return False
-    if not all(isinstance(atom, Symbol) and atom.kind == "scalar" for atom in step.atoms()):
-        return False
-    if not _varying(bound).isdisjoint(_behind(op, module)):
+    if not _varying(bound).isdisjoint(_behind(op, bound.call.module)):
         return False
     return all(
         sharer is draw or (sharer.exact is not None and are_apart(draw.exact, sharer.exact))
         for sharer in sharers_of(bound)
         if sharer.role.writes and sharer.storage in (None, draw.storage)
     )
+
+
+def _draws_fixed_numbers(bound: BoundCall, draw: Sharer) -> bool:
+    """Return whether an addition draws the same numbers in every order: its step is constant."""
+    step = bound.summary.values[draw.access.op.operand("value").id]
+    return isinstance(step, Term) and _is_of_scalars(step)
+
+
+def _is_of_scalars(term: Term) -> bool:
+    return all(isinstance(atom, Symbol) and atom.kind == "scalar" for atom in term.atoms())
 
 
 def _varying(bound: BoundCall) -> frozenset[int]:

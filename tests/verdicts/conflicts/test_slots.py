@@ -111,3 +111,57 @@ def test_a_counter_is_counted_up_by_all_programs_at_most(make, expected):
     (symbol,) = bound.summary.values[atomic.results[0].id].symbols("unknown")
 
     assert bound.counters.range_of(symbol) == expected
+
+
+# -- places that a draw of several numbers reserves ------------------------------------------------
+
+
+@triton.jit
+def kept_to_reserved(x, counters, out, n, BLOCK: tl.constexpr, FORM: tl.constexpr):
+    token = tl.program_id(0)
+    places = token * BLOCK + tl.arange(0, BLOCK)
+    values = tl.load(x + places, mask=places < n, other=0)
+    kept = (values > 50).to(tl.int32)
+    counter = counters + token % 2 if FORM == "two counters" else counters
+    first = tl.atomic_add(counter, tl.sum((values > 60).to(tl.int32) if FORM == "fewer" else kept))
+    if FORM == "pointers":
+        tl.store(out + first + tl.cumsum(kept) - 1, values, mask=kept > 0)
+    elif FORM == "sums before":
+        tl.store(out + (first + tl.cumsum(kept) - kept), values, mask=values > 50)
+    elif FORM == "all":
+        tl.store(out + first + tl.cumsum(kept), values)
+    elif FORM == "by program":
+        tl.store(out + first + tl.cumsum(kept) + token, values, mask=kept > 0)
+    else:
+        slots = first + tl.cumsum(kept) - 1
+        tl.store(out + slots, values, mask=(kept > 0) & (slots < n))
+
+
+@pytest.mark.parametrize(
+    ("form", "is_proven"),
+    [("pointers", True), ("integers", True), ("sums before", True), ("all", False),
+     ("by program", False), ("fewer", False), ("two counters", False)],
+)  # fmt: skip
+def test_a_compaction_stores_to_the_places_that_it_has_reserved(form, is_proven):
+    x = ids(*((i * 37 + i // 3) % 100 for i in range(70)))
+    kept = call(kept_to_reserved, (5,), x=x, counters=zeros(2), out=tensor(80, dtype="i32"), n=70,
+                BLOCK=16, FORM=form)  # fmt: skip
+
+    assert (verdicts(kept) == {"proven"}) == is_proven
+
+
+@triton.jit
+def rows_to_reserved(counts, counter, out, MORE: tl.constexpr, BLOCK: tl.constexpr):
+    count = tl.load(counts + tl.program_id(0))
+    lanes = tl.arange(0, BLOCK)
+    tl.store(out + tl.atomic_add(counter, count) + lanes, count, mask=lanes < count + MORE)
+
+
+@pytest.mark.parametrize(("counts", "more", "is_proven"), [
+    ((3, 0, 5, 2), 0, True), ((3, 0, 5, 2), 1, False), ((3, -1, 5, 2), 0, False),
+])  # fmt: skip
+def test_as_many_places_as_were_drawn_are_reserved(counts, more, is_proven):
+    rows = call(rows_to_reserved, (4,), counts=ids(*counts), counter=zeros(1),
+                out=tensor(32, dtype="i32"), MORE=more, BLOCK=8)  # fmt: skip
+
+    assert (verdicts(rows) == {"proven"}) == is_proven
