@@ -164,10 +164,10 @@ class PartitionedMemory(SharedMemory):
 
     # -- ordinary accesses ---------------------------------------------------------------------
 
-    def allocate(self, scope: Scope, type_: ValueType) -> SharedView:
+    def allocate(self, scope: Scope, type_: ValueType, places: Array | None = None) -> SharedView:
         """Return a new, unwritten buffer of one program."""
-        view = super().allocate(scope, type_)
-        count = len(view.buffer.planes[0])
+        view = super().allocate(scope, type_, places)
+        count = len(view.buffer.arriving)
         self._program_of[view.buffer] = self._program(scope)
         writes = (np.zeros(count, np.int16), np.zeros(count, np.int64), np.zeros(count, np.int32))
         self._accesses[view.buffer] = Accesses(writes, np.zeros(count, np.bool_))
@@ -178,19 +178,17 @@ class PartitionedMemory(SharedMemory):
         unknown = self._unknown_in(view)
         if not isinstance(view, SharedView) or self._unknown is not None:
             return unknown
-        partition = self._partition(self._program_of[view.buffer])
+        partition = self._partition(self._program_of[view.buffer.owner])
         self._check(op, view, partition, kind)
         component, stamp = self._stamp(partition, kind)
-        reads, count = self._accesses[view.buffer].reads, len(view.buffer.planes[0])
+        reads, count = self._accesses[view.buffer.owner].reads, len(view.buffer.arriving)
         if component not in reads:
             reads[component] = np.zeros(count, np.int64), np.zeros(count, np.int32)
         stamps, ops = reads[component]
-        stamps[view.places], ops[view.places] = stamp, op.index
+        stamps[view.units], ops[view.units] = stamp, op.index
         if unknown is not None:
             return unknown
-        return self._joined(
-            [plane[view.places] for plane in view.buffer.planes], np.zeros(1, np.bool_)
-        )
+        return self._joined(view.buffer.contents(view), np.zeros(1, np.bool_))
 
     def write(
         self, op: Op, scope: Scope, view: Any, value: Any, type_: ValueType, kind: str = ""
@@ -209,7 +207,7 @@ class PartitionedMemory(SharedMemory):
         """Return a value, or zero for one that is not known: order does not depend on it."""
         if not isinstance(value, Unknown):
             return value
-        view.buffer.unknown = value
+        view.buffer.owner.unknown = value
         return np.zeros((1,) * (len(type_.shape) + 1), type_.element.value)
 
     def _stamp(self, partition: Partition, kind: str) -> tuple[int, int]:
@@ -220,7 +218,7 @@ class PartitionedMemory(SharedMemory):
     def _record_write(
         self, op: Op, view: SharedView, component: int, stamp: int, *, generic: bool
     ) -> None:
-        accesses, places = self._accesses[view.buffer], view.places
+        accesses, places = self._accesses[view.buffer.owner], view.units
         for plane, number in zip(accesses.writes, (component, stamp, op.index), strict=True):
             plane[places] = number
         accesses.generic[places] = generic
@@ -231,7 +229,7 @@ class PartitionedMemory(SharedMemory):
     ) -> None:
         """Note an early access if the partition's clock lacks an access to an element."""
         self._ops[op.index] = op
-        accesses, places, clock = self._accesses[view.buffer], view.places, partition.clock
+        accesses, places, clock = self._accesses[view.buffer.owner], view.units, partition.clock
         if kind in IN_ORDER:
             clock = clock.copy()
             clock[partition.kinds[kind]] = np.iinfo(np.int64).max

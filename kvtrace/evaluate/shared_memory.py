@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from kvtrace.evaluate.errors import Deadlock, UnsupportedOp
 from kvtrace.evaluate.registry import place
+from kvtrace.evaluate.rounding import from_memory
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import ValueType
 from kvtrace.evaluate.values import (
@@ -28,6 +29,7 @@ from kvtrace.evaluate.values import (
 from kvtrace.ir import Op
 from kvtrace.schema.cached_property import cached_property
 
+TENSOR_MEMORY_ROWS: Final = 128
 READS_EARLY: Final = "reads elements that a copy in flight may not have written yet"
 WRITES_EARLY: Final = "writes elements that an asynchronous product may still read"
 
@@ -37,16 +39,50 @@ class Buffer:
 
     `planes` are arrays of numbers (one, or more with shadows). For each element, `arriving` counts
     the copies in flight to the element, and `read` the products that may still read it.
+
+    If its bytes are also viewed as another type, planes hold what memory does, and accesses count
+    for the first byte of each element: `step` counts on from one element to the next. Views have a
+    buffer of their own, which shares all with its `owner`.
     """
 
-    __slots__ = ("arriving", "planes", "read", "type", "unknown")
+    __slots__ = ("arriving", "owner", "pitch", "planes", "read", "step", "type", "unknown")
 
-    def __init__(self, type_: ValueType, planes: list[Array]) -> None:
+    def __init__(self, type_: ValueType, planes: list[Array], owner: Buffer | None = None) -> None:
         self.type = type_
         self.planes = planes
-        self.arriving: Array = np.zeros(len(planes[0]), np.uint16)
-        self.read: Array = np.zeros(len(planes[0]), np.uint16)
+        self.owner, self.pitch, self.step = owner or self, 0, 1
+        if owner is None:
+            self.arriving: Array = np.zeros(len(planes[0]), np.uint16)
+            self.read: Array = np.zeros(len(planes[0]), np.uint16)
+        else:
+            self.arriving, self.read, self.step = owner.arriving, owner.read, type_.element.bytes
         self.unknown: Unknown | None = None
+
+    def hold_bytes(self, programs: int) -> None:
+        """Keep what memory holds, to be viewed as other types."""
+        element = self.type.element
+        self.step, nbytes = element.bytes, len(self.planes[0]) * element.bytes
+        if len(self.planes) > 1:
+            raise UnsupportedOp("bytes of another type are not followed in this analysis")
+        self.planes = [self.planes[0].astype(element.memory)]
+        self.arriving, self.read = np.zeros(nbytes, np.uint16), np.zeros(nbytes, np.uint16)
+        self.pitch = nbytes // programs // TENSOR_MEMORY_ROWS
+
+    def seen_as(self, view: SharedView, type_: ValueType, places: Array) -> SharedView:
+        """Return the view of the bytes from a view's first element on as another type."""
+        first = (view.start + view.lanes.reshape(-1)[0]) * self.type.element.bytes
+        size, room = type_.element.bytes, self.owner.pitch * TENSOR_MEMORY_ROWS
+        if (first % size).any() or (first % room + (int(places.max()) + 1) * size > room).any():
+            raise UnsupportedOp(f"a view as {type_.element.name} of bytes that its buffer lacks")
+        planes = [plane.view(type_.element.memory) for plane in self.owner.planes]
+        return SharedView(Buffer(type_, planes, self.owner), first // size, places)
+
+    def contents(self, view: SharedView) -> list[Array]:
+        """Return a view's elements in each plane."""
+        parts = [plane[view.places] for plane in self.planes]
+        if self.owner.pitch:
+            parts[0] = from_memory(parts[0], self.type.element)
+        return parts
 
 
 @dataclass(eq=False)
@@ -96,11 +132,20 @@ class SharedMemory:
 
     # -- contents --------------------------------------------------------------------------------
 
-    def allocate(self, scope: Scope, type_: ValueType) -> SharedView:
-        """Return new, unwritten buffers, one for each program of a scope, as one view."""
-        places = np.arange(type_.size).reshape(type_.shape)
-        buffer = Buffer(type_, self._unwritten_planes(scope.programs * type_.size, type_))
-        return SharedView(buffer, np.arange(scope.programs) * type_.size, places)
+    def allocate(self, scope: Scope, type_: ValueType, places: Array | None = None) -> SharedView:
+        """Return new, unwritten buffers, one for each program of a scope, as one view.
+
+        `places` of the elements are set if other types view the buffer's bytes.
+        """
+        count, as_bytes = type_.size, places is not None
+        if places is None:
+            places = np.arange(count).reshape(type_.shape)
+        else:  # so that each program's begins, and ends, at an element of any type
+            count = -(-(int(places.max()) + 1) // TENSOR_MEMORY_ROWS) * TENSOR_MEMORY_ROWS
+        buffer = Buffer(type_, self._unwritten_planes(scope.programs * count, type_))
+        if as_bytes:
+            buffer.hold_bytes(scope.programs)
+        return SharedView(buffer, np.arange(scope.programs) * count, places)
 
     def read(self, op: Op, view: Any, kind: str = "") -> Any:
         """Return a view's contents, or Unknown; note a fault if a copy is still in flight.
@@ -111,11 +156,10 @@ class SharedMemory:
         unknown = self._unknown_in(view)
         if unknown is not None:
             return unknown
-        places = view.places
-        early = view.buffer.arriving[places] > 0
+        early = view.buffer.arriving[view.units] > 0
         if early.any():
             self._note(op, READS_EARLY)
-        return self._joined([plane[places] for plane in view.buffer.planes], early)
+        return self._joined(view.buffer.contents(view), early)
 
     def contents_of(self, op: Op, value: Any) -> Any:
         """Return the contents of an operand in shared memory; return others unchanged."""
@@ -129,7 +173,7 @@ class SharedMemory:
         if self._note_unknown_write(scope, view, value):
             return
         places = view.places
-        self._check_reads(op, view, places)
+        self._check_reads(op, view)
         for plane, stored in zip(view.buffer.planes, self._planes(value, type_), strict=True):
             plane[places] = stored
 
@@ -161,7 +205,7 @@ class SharedMemory:
             return False
         self._complete = False
         if isinstance(view, SharedView):
-            view.buffer.unknown = unknown
+            view.buffer.owner.unknown = unknown
         else:
             self._unknown = unknown
         return True
@@ -173,11 +217,11 @@ class SharedMemory:
             raise UnsupportedOp(
                 f"shared memory is needed, but the value is a {type(view).__name__}"
             )
-        unknown: Unknown | None = view.buffer.unknown
+        unknown: Unknown | None = view.buffer.owner.unknown
         return self._unknown if unknown is None else unknown
 
-    def _check_reads(self, op: Op, view: SharedView, places: Array) -> None:
-        if view.buffer.read[places].any():
+    def _check_reads(self, op: Op, view: SharedView) -> None:
+        if view.buffer.read[view.units].any():
             self._note(op, WRITES_EARLY)
 
     def _note(self, op: Op, fault: str) -> None:
@@ -196,9 +240,8 @@ class SharedMemory:
         del kind
         if self._note_unknown_write(scope, view, value):
             return
-        places = view.places
-        self._check_reads(op, view, places)
-        view.buffer.arriving[places] += 1
+        self._check_reads(op, view)
+        view.buffer.arriving[view.units] += 1
         until, barriers = self._closed_groups[scope.linear] + 1, None
         if barrier is not None:
             until, barriers = _barrier_index(barrier), barrier.buffer
@@ -273,7 +316,7 @@ class SharedMemory:
         del op
         self._begun_products[scope.linear] += 1
         for view in views:
-            view.buffer.read[view.places] += 1
+            view.buffer.read[view.units] += 1
         self._reads.append(_Transfer(views, (), scope.linear, self._begun_products[scope.linear]))
 
     def end_reads(self, scope: Scope, most_pending: int) -> None:
@@ -321,11 +364,11 @@ def _end_transfers(
 def _complete_copy(copy: _Transfer) -> None:
     (view,) = copy.views
     places = view.places
-    view.buffer.arriving[places] -= 1
+    view.buffer.arriving[view.units] -= 1
     for plane, arrived in zip(view.buffer.planes, copy.planes, strict=True):
         plane[places] = arrived
 
 
 def _end_read(read: _Transfer) -> None:
     for view in read.views:
-        view.buffer.read[view.places] -= 1
+        view.buffer.read[view.units] -= 1

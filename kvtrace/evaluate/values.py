@@ -175,6 +175,12 @@ class SharedView:
         places: Array = self.start.reshape(-1, *(1,) * self.lanes.ndim) + self.lanes
         return places
 
+    @property
+    def units(self) -> Array:
+        """The places where the buffer counts accesses to each program's elements."""
+        step = self.buffer.step
+        return self.places if step == 1 else self.places * step
+
 
 def constant_sum(value: int) -> Sum:
     """Return an integer that is the same for all programs and lanes."""

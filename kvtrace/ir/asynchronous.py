@@ -49,6 +49,7 @@ class Act(Enum):
     PART = "views a block"
     TURN = "views the same elements with axes permuted"
     RESHAPE = "views the same elements in another shape"
+    RETYPE = "views the same bytes as another type"
     READ = "reads a view"
     WRITE = "writes a view"
     COPY = "starts a copy into a view, in the open group"
@@ -72,6 +73,7 @@ ACTS: Final[Mapping[str, Act]] = {
     "ttg.memdesc_subslice": Act.PART,
     "ttg.memdesc_trans": Act.TURN,
     "ttg.memdesc_reshape": Act.RESHAPE,
+    "ttg.memdesc_reinterpret": Act.RETYPE,
     "ttg.local_load": Act.READ,
     "ttg.local_store": Act.WRITE,
     "ttg.async_copy_global_to_local": Act.COPY,
@@ -99,7 +101,7 @@ ACTS: Final[Mapping[str, Act]] = {
 #: Ops of GPUs' dialects that access global memory as their rows in ops.py say, or not at all.
 ADDRESSING: Final = WITHOUT_ACT | PARTITIONED | frozenset(ACTS)
 
-VIEWING: Final = frozenset({Act.INDEX, Act.PART, Act.TURN, Act.RESHAPE})
+VIEWING: Final = frozenset({Act.INDEX, Act.PART, Act.TURN, Act.RESHAPE, Act.RETYPE})
 
 _STARTING: Final = frozenset({Act.COPY, Act.ARRIVE, Act.PRODUCT, Act.STORE})
 _IN_FLIGHT_ATTRIBUTE: Final = {

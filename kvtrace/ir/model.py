@@ -224,8 +224,9 @@ DEFAULTS: Final = Options()
 class Module:
     """A parsed module. ``ops`` has all ops in text order, so ``ops[i].index == i``.
 
-    ``target`` is the target of the compilation, such as ``cuda:90``, or "" if unknown. ``memo``
-    belongs to `kvtrace.ir.model`. Modules are compared by identity.
+    ``target`` is the target of the compilation, such as ``cuda:90``, or "" if unknown.
+    ``encodings`` has the text of each layout by its alias. ``memo`` belongs to `kvtrace.ir.model`.
+    Modules are compared by identity.
     """
 
     op: Op
@@ -233,6 +234,7 @@ class Module:
     value_count: int
     target: str = ""
     options: Options = DEFAULTS
+    encodings: Mapping[str, str] = field(default_factory=dict, repr=False)
     memo: dict[object, Any] = field(default_factory=_Memo, init=False, repr=False)
 
     @cached_property

@@ -252,7 +252,8 @@ _rows("tt_dot", Kind.PRODUCT, {
 _rows("ttng", Kind.PRODUCT, {"left right added adds?": "ttng.warp_group_dot"})
 _rows("ttg", Kind.SHARED, {
     "source?": "ttg.local_alloc",
-    "shared": "ttg.local_dealloc ttg.memdesc_trans ttg.memdesc_reshape ttg.memdesc_subslice",
+    "shared": "ttg.local_dealloc ttg.memdesc_trans ttg.memdesc_reshape ttg.memdesc_subslice"
+              " ttg.memdesc_reinterpret",
     "shared index": "ttg.memdesc_index",
     "shared token?": "ttg.local_load",
     "value shared": "ttg.local_store",

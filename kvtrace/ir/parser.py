@@ -9,7 +9,13 @@ from collections.abc import Mapping
 from typing import Final
 
 from kvtrace.ir.attribute_reader import AttributeReader
-from kvtrace.ir.attributes import Attribute, IntegerAttribute, LocationAttribute, StringAttribute
+from kvtrace.ir.attributes import (
+    Attribute,
+    IntegerAttribute,
+    LocationAttribute,
+    OpaqueAttribute,
+    StringAttribute,
+)
 from kvtrace.ir.buffer_ops import with_pointers
 from kvtrace.ir.locations import (
     UNKNOWN,
@@ -143,7 +149,10 @@ class _Parser(AttributeReader):
         self._close_scope()
         own_target = top.attributes.get("ttg.target")
         target = own_target.value if isinstance(own_target, StringAttribute) else target
-        return Module(top, *with_pointers(self._ops, self._value_count), target)
+        aliases = self.attribute_aliases.items()
+        layouts = {name: each.text for name, each in aliases if isinstance(each, OpaqueAttribute)}
+        ops = with_pointers(self._ops, self._value_count)
+        return Module(top, *ops, target, encodings=layouts)
 
     def _read_aliases(self) -> dict[int, int]:
         """Read all aliases, also those after their use; return {start: end} of their definitions.

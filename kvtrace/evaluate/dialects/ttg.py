@@ -14,6 +14,7 @@ from kvtrace.evaluate.compiler import Compiler, slot_of, slots_of
 from kvtrace.evaluate.dialects.tt_dot import unpacked
 from kvtrace.evaluate.registry import Step, place, semantics, unsupported
 from kvtrace.evaluate.scope import Scope
+from kvtrace.evaluate.shared_layouts import element_places, reinterprets
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import (
     Array,
@@ -33,15 +34,17 @@ TOKEN_VALUE = True
 
 
 @semantics("ttg.local_alloc")
-def local_alloc(op: Op, _compiler: Compiler) -> Step:
+def local_alloc(op: Op, compiler: Compiler) -> Step:
     """Return the step that allocates a buffer and writes the op's tensor to it, if any."""
     result, type_ = op.results[0].id, value_type(op.results[0].type)
-    source = op.optional("source")
+    source, places = op.optional("source"), None
+    if reinterprets(compiler.module):
+        places = element_places(compiler.module, op.results[0])
     initial = None if source is None else (source.id, value_type(source.type))
 
     def step(values: list[Any], scope: Scope) -> None:
         shared = scope.launch.shared
-        view = values[result] = shared.allocate(scope, type_)
+        view = values[result] = shared.allocate(scope, type_, places)
         if initial is not None:
             shared.write(op, scope, view, values[initial[0]], initial[1])
 
@@ -116,6 +119,22 @@ def memdesc_subslice(op: Op, _compiler: Compiler) -> Step:
     starts = attribute(op, "offsets")
     block = tuple(slice(first, first + n) for first, n in zip(starts, shape, strict=True))
     return view_step(op, lambda lanes: lanes[block])
+
+
+@semantics("ttg.memdesc_reinterpret")
+def memdesc_reinterpret(op: Op, compiler: Compiler) -> Step:
+    """Return the step that views the same bytes as elements of another type, shape and layout."""
+    slot, result = op.operand("shared").id, op.results[0].id
+    target, type_ = op.results[0], value_type(op.results[0].type)
+
+    def step(values: list[Any], _scope: Scope) -> None:
+        view = values[slot]
+        if isinstance(view, SharedView):
+            places = element_places(compiler.module, target, view.buffer.owner.pitch)
+            view = view.buffer.seen_as(view, type_, places)
+        values[result] = view
+
+    return step
 
 
 @semantics("ttg.memdesc_index")
