@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from enum import Enum
 from typing import Final
 
-from kvtrace.ir.model import Module, Op
+from kvtrace.ir.model import Module, Op, once_per_module
 from kvtrace.ir.ops import KINDS, PARTITIONED
 from kvtrace.ir.types import SharedType
 
@@ -128,10 +128,13 @@ def follows(name: str) -> bool:
 
 
 def strangers(module: Module, followed: Collection[str]) -> Iterator[Op]:
-    """Yield the ops of a module that are of a GPU's dialect and not followed."""
-    for op in module.ops:
-        if op.name not in followed and op.name.partition(".")[0] in GPU_DIALECTS:
-            yield op
+    """Return the ops of a module that are of a GPU's dialect and not followed."""
+    return (op for op in _ops_of_gpus(module) if op.name not in followed)
+
+
+@once_per_module
+def _ops_of_gpus(module: Module) -> tuple[Op, ...]:
+    return tuple(op for op in module.ops if op.name.partition(".")[0] in GPU_DIALECTS)
 
 
 def is_known(op: Op) -> bool:

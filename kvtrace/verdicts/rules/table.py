@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.ir.asynchronous import ADDRESSING, WITHOUT_ACT, strangers
 from kvtrace.schema.errors import BadSetting, nearest
@@ -71,10 +71,16 @@ def _judge(file: str) -> Judge:
     """Return the function `judge` of a file, which is imported when first called."""
 
     def judge(bound: BoundCall) -> Iterable[Verdict]:
-        verdicts: Iterable[Verdict] = import_module(f"kvtrace.verdicts.{file}").judge(bound)
+        verdicts: Iterable[Verdict] = _module(file).judge(bound)
         return verdicts
 
     return judge
+
+
+@cache
+def _module(file: str) -> Any:
+    """Return a file's module; a call of `import_module` costs a twentieth of a judgment."""
+    return import_module(f"kvtrace.verdicts.{file}")
 
 
 @cache
@@ -82,8 +88,7 @@ def _concrete(file: str) -> MakeConcrete:
     """Return the function `concrete` of a file, which is imported when first called."""
 
     def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
-        module = import_module(f"kvtrace.verdicts.{file}")
-        observer: Concrete | None = module.concrete(bound, undecided)
+        observer: Concrete | None = _module(file).concrete(bound, undecided)
         return observer
 
     return concrete
