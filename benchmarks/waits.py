@@ -9,6 +9,7 @@ removed before each repeat ("first"), or kept from the run before ("again"). Rea
 work on the machine changes even processor time. Without rows, all:
 
 ranks      first screens of programs/loss_ranks.py, recorded here: four ranks, 35 contents a rank
+sizes      `report` and `sanitize` of programs/sizes.py: 5,000 calls of one kernel
 llama      first screens of tests/fixtures/h200/llama, compiled by Inductor, with cubins of its PTX
 small      `info` and `profile` of tests/fixtures/h200/planted/good, beside DuckDB by hand
 import     65 MB to Kineto's schema, beside json.load, orjson, msgspec (events alone) and HTA
@@ -134,15 +135,28 @@ class Table:
 
 def ranks(table: Table) -> None:
     """Record four ranks without a GPU, and measure first screens of them."""
-    trace = table.folder / "ranks"
+    launcher = ("-m", "torch.distributed.run", "--nproc-per-node", "4", "--standalone")
+    trace = _recorded(table.folder / "ranks", "loss_ranks.py", *launcher)
+    table.first_screens("ranks", trace)
+
+
+def _recorded(trace: Path, program: str, *options: str) -> Path:
+    """Record one of `programs/` without a GPU, with options of Python; return the trace."""
     settings = {"KVTRACE": str(trace), "KVTRACE_DEVICE": "cpu", "KVTRACE_TENSORS": "int"}
-    program = ("torch.distributed.run", "--nproc-per-node", "4", "--standalone")
     subprocess.run(
-        [sys.executable, "-m", *program, str(ROOT / "benchmarks/programs/loss_ranks.py")],
+        [sys.executable, *options, str(ROOT / "benchmarks/programs" / program)],
         env=os.environ | settings | {"KVTRACE_SANITIZE": "off", "OMP_NUM_THREADS": "1"},
         check=True,
     )
-    table.first_screens("ranks", trace)
+    return trace
+
+
+def sizes(table: Table) -> None:
+    """Record one kernel at 5,000 sizes, and measure `report` of all calls and `sanitize`."""
+    trace, copy = _recorded(table.folder / "sizes", "sizes.py"), str(table.folder / "copy0")
+    page = ("-o", str(table.folder / "page.html"), "--replay")
+    table.commands("report, sizes", "report", copy, *page, traces=(trace,))
+    table.commands("sanitize, sizes", "sanitize", copy, traces=(trace,))
 
 
 def llama(table: Table) -> None:
@@ -276,6 +290,7 @@ def recorded(table: Table) -> None:
 
 ROWS: Final[dict[str, Callable[[Table], None]]] = {
     "ranks": ranks,
+    "sizes": sizes,
     "llama": llama,
     "small": small,
     "import": imported,

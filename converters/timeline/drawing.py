@@ -44,7 +44,7 @@ from kvtrace.converters.timeline.timeline import (
 )
 from kvtrace.figures.clocks import Clock, host_clocks
 from kvtrace.figures.collectives import Collectives, matched_collectives
-from kvtrace.figures.columns import integers
+from kvtrace.figures.columns import integers, with_narrow_numbers
 from kvtrace.figures.scans import row_count
 from kvtrace.figures.step_marks import ProgramMarks
 from kvtrace.figures.steps import periodic_steps
@@ -127,7 +127,8 @@ class _TimelineBuilder:
     def build(self, collectives: Collectives | None) -> Timeline:
         """Draw all rows that have times, and return the timeline."""
         launches = launch_columns(self._trace, self._run)
-        executions = self._table("gpu_kernels", EXECUTION_COLUMNS)
+        pa.default_memory_pool().release_unused()  # pages of pieces of launches
+        executions = self._executions()
         self._launching = set(launches.threads)
         steps = self._draw_steps(launches)
         self._draw_executions(executions, steps)
@@ -147,6 +148,14 @@ class _TimelineBuilder:
 
     def _table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         return self._trace.table(name, [self._run], columns)
+
+    def _executions(self) -> pa.Table:
+        """Return the executions, with numbers as int32 that fit, in half of the memory."""
+        pieces = self._trace.pieces("gpu_kernels", [self._run], EXECUTION_COLUMNS)
+        narrow_pieces = [with_narrow_numbers(piece) for piece in pieces]
+        if not narrow_pieces:
+            return self._table("gpu_kernels", EXECUTION_COLUMNS)
+        return pa.concat_tables(narrow_pieces, promote_options="permissive")
 
     @cached_property
     def _kernels(self) -> dict[int, dict[str, Any]]:

@@ -1,6 +1,7 @@
 """Arrow columns as NumPy arrays, integer codes of equal rows, unions of intervals."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
@@ -31,6 +32,16 @@ def narrow(column: Integers) -> Integers:
         if limits.min <= low and high <= limits.max:
             return column.astype(width, copy=False)
     return column.astype(np.int64, copy=False)
+
+
+def with_narrow_numbers(table: pa.Table) -> pa.Table:
+    """Return a table in which columns of int64 are int32 if they hold no larger value."""
+    for index, field in enumerate(table.schema):
+        if field.type == pa.int64():
+            with suppress(pa.ArrowInvalid):
+                column = table.column(index).cast(pa.int32())
+                table = table.set_column(index, field.name, column)
+    return table
 
 
 class Positions:
