@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _ACCESSES: Final = "out-of-bounds"
 
 Answer = Literal["violation", "proven", "unknown"]
+RANK: Final = ("proven", "unknown", "violation")
 Severity = Literal["error", "warning", "note"]
 Program = tuple[int, int, int]
 
@@ -63,6 +64,16 @@ class Verdict:
     evaluating: bool = False
     unless: Op | None = None
     launches: frozenset[int] | None = None
+
+
+def worst_by_op(verdicts: Iterable[Verdict | None]) -> list[Verdict]:
+    """Return the worst verdict by each rule on each op, in the order of the first ones."""
+    worst: dict[tuple[str, int], Verdict] = {}
+    for verdict in filter(None, verdicts):
+        previous = worst.setdefault((verdict.rule, verdict.op.index), verdict)
+        if RANK.index(verdict.verdict) > RANK.index(previous.verdict):
+            worst[verdict.rule, verdict.op.index] = verdict
+    return [*worst.values()]
 
 
 def row_of(

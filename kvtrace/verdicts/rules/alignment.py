@@ -22,7 +22,7 @@ from kvtrace.symbolic.terms import Symbol, Term
 from kvtrace.verdicts.replaying import NOT_REPRODUCED, run
 from kvtrace.verdicts.rules.watched_values import completed
 from kvtrace.verdicts.unknown_fields import RULE_FIELDS, unknown_text
-from kvtrace.verdicts.verdict import Verdict
+from kvtrace.verdicts.verdict import Verdict, worst_by_op
 
 if TYPE_CHECKING:
     from kvtrace.ir import Op
@@ -30,26 +30,18 @@ if TYPE_CHECKING:
 
 MISALIGNED: Final = "misaligned"
 NULL: Final = "null-pointer"
-_RANK: Final = ("proven", "unknown", "violation")
 _NULL_PAGE: Final = 4096
 """Addresses below this are small offsets from a null pointer: no allocation has them."""
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
     """Return the worst verdict by rule and op; none for accesses that are aligned in every call."""
-    worst: dict[tuple[str, int], Verdict] = {}
-    for access in bound.summary.accesses:
-        verdict = (
-            _judge_null(bound, access)
-            if _is_integer_pointer(bound, access)
-            else _judge_alignment(bound, access)
-        )
-        if verdict is None:
-            continue
-        previous = worst.get((verdict.rule, verdict.op.index))
-        if previous is None or _RANK.index(verdict.verdict) > _RANK.index(previous.verdict):
-            worst[verdict.rule, verdict.op.index] = verdict
-    return worst.values()
+    return worst_by_op(
+        _judge_null(bound, access)
+        if _is_integer_pointer(bound, access)
+        else _judge_alignment(bound, access)
+        for access in bound.summary.accesses
+    )
 
 
 # -- alignment ----------------------------------------------------------------------------------

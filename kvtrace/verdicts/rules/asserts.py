@@ -13,7 +13,7 @@ from kvtrace.symbolic.summary import Assertion
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.contents.loaded import depends_on
 from kvtrace.verdicts.replaying import NOT_REPRODUCED, run
-from kvtrace.verdicts.verdict import Verdict
+from kvtrace.verdicts.verdict import Verdict, worst_by_op
 
 if TYPE_CHECKING:
     from kvtrace.ir import Op
@@ -27,14 +27,7 @@ _MAX_LANES: Final = 1 << 25
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
     """Return the worst verdict for each assertion over all function calls that contain it."""
-    worst: dict[int, Verdict] = {}
-    rank = ("proven", "unknown", "violation")
-    for assertion in bound.summary.assertions:
-        verdict = _judge_assertion(bound, assertion)
-        previous = worst.get(assertion.op.index)
-        if previous is None or rank.index(verdict.verdict) > rank.index(previous.verdict):
-            worst[assertion.op.index] = verdict
-    return worst.values()
+    return worst_by_op(_judge_assertion(bound, assertion) for assertion in bound.summary.assertions)
 
 
 def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:

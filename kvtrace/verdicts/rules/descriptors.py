@@ -40,7 +40,7 @@ from kvtrace.symbolic.terms import Term, as_term, lane
 from kvtrace.verdicts.contents.loaded import depends_on
 from kvtrace.verdicts.replaying import program_at
 from kvtrace.verdicts.rules.watched_values import Sighted, evaluated
-from kvtrace.verdicts.verdict import Verdict
+from kvtrace.verdicts.verdict import Verdict, worst_by_op
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.registry import Step
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
 RULE: Final = "descriptor-contract"
-_RANK: Final = ("proven", "unknown", "violation")
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
@@ -56,23 +55,19 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
     module = bound.call.module
     if module.target and not multiples_of(module):
         return ()  # descriptors are compiled to pointers
-    worst: dict[int, Verdict] = {}
-    for access in bound.summary.accesses:
-        if not KINDS[access.op.name].has("descriptor"):
-            continue
-        if not module.target:
-            verdict = _unknown(bound, access, "the kernel's compilation target was not recorded")
-        elif access.descriptor is None:
-            verdict = _unknown(bound, access, "kvtrace cannot trace its descriptor")
-        else:
-            verdict = _judge_access(bound, access, access.descriptor)
-        previous = worst.get(verdict.op.index)
-        if previous is None or _RANK.index(verdict.verdict) > _RANK.index(previous.verdict):
-            worst[verdict.op.index] = verdict
-    return worst.values()
+    return worst_by_op(
+        _judge_access(bound, access)
+        for access in bound.summary.accesses
+        if KINDS[access.op.name].has("descriptor")
+    )
 
 
-def _judge_access(bound: BoundCall, access: Access, descriptor: BlockPointer) -> Verdict:
+def _judge_access(bound: BoundCall, access: Access) -> Verdict:
+    descriptor = access.descriptor
+    if not bound.call.module.target:
+        return _unknown(bound, access, "the kernel's compilation target was not recorded")
+    if descriptor is None:
+        return _unknown(bound, access, "kvtrace cannot trace its descriptor")
     reached = bound.given(access)
     if bound.is_unreached(access, reached):
         return _proven(bound, access, "interval", "no program reaches it")

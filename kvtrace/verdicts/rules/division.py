@@ -17,24 +17,17 @@ from kvtrace.symbolic.summary import Division
 from kvtrace.symbolic.terms import Symbol, signed_range
 from kvtrace.verdicts.contents.loaded import depends_on
 from kvtrace.verdicts.rules.watched_values import Sighting, ValueWatch, evaluated
-from kvtrace.verdicts.verdict import Verdict
+from kvtrace.verdicts.verdict import Verdict, worst_by_op
 
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
 RULE: Final = "division-by-zero"
-_RANK: Final = ("proven", "unknown", "violation")
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
     """Return the worst verdict for each division whose divisor is not a constant."""
-    worst: dict[int, Verdict] = {}
-    for division in bound.summary.divisions:
-        verdict = _judge_division(bound, division)
-        previous = worst.get(verdict.op.index)
-        if previous is None or _RANK.index(verdict.verdict) > _RANK.index(previous.verdict):
-            worst[verdict.op.index] = verdict
-    return worst.values()
+    return worst_by_op(_judge_division(bound, division) for division in bound.summary.divisions)
 
 
 def _judge_division(bound: BoundCall, division: Division) -> Verdict:

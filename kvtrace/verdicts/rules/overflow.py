@@ -30,7 +30,7 @@ from kvtrace.verdicts.deciding import unsigned_sums_of_cut
 from kvtrace.verdicts.ideal import followed
 from kvtrace.verdicts.ideal_seen import Seen, VisibleWrap
 from kvtrace.verdicts.replaying import NOT_REPRODUCED, holds_floats
-from kvtrace.verdicts.verdict import Verdict
+from kvtrace.verdicts.verdict import RANK, Verdict
 from kvtrace.verdicts.widths import Use, uses
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 RULE: Final = "overflow"
 _DATA_KINDS: Final = ("content", "unknown")
-_RANK: Final = ("proven", "unknown", "violation")
 _AFFECTED_TEXTS: Final = {
     "address": "the address of",
     "mask": "the mask of",
@@ -91,7 +90,7 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
             continue  # the proof assumes active lanes that another use may have decided wrongly
         values[verdict.op.index].update(op.operands if use is None else (use.value,))
         previous = worst.get(verdict.op.index)
-        if previous is None or _RANK.index(verdict.verdict) > _RANK.index(previous[0].verdict):
+        if previous is None or RANK.index(verdict.verdict) > RANK.index(previous[0].verdict):
             worst[verdict.op.index] = verdict, op
     return _with_evaluation(bound, list(worst.values()), values)
 

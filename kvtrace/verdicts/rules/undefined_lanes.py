@@ -27,7 +27,7 @@ from kvtrace.symbolic.terms import Symbol
 from kvtrace.symbolic.undefined.flow import Sink, sinks_of
 from kvtrace.verdicts.replaying import NOT_REPRODUCED
 from kvtrace.verdicts.rules.fills import Difference, ObservedValue, Replays
-from kvtrace.verdicts.verdict import Verdict
+from kvtrace.verdicts.verdict import Verdict, worst_by_op
 
 if TYPE_CHECKING:
     from kvtrace.symbolic.conditions import Condition
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 LANES: Final = "undefined-lanes"
 USE: Final = "undefined-use"
 
-_RANK: Final = ("proven", "unknown", "violation")
 _MAX_OPAQUE: Final = 4
 _MAY_WRAP: Final = "integers that decide which lanes are used may wrap around"
 _AFFECTED_TEXTS: Final = {
@@ -54,18 +53,12 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
         return ()
     observed_values = (_observed_value(sink) for sink in sinks)
     replays = Replays(bound, (observed for observed in observed_values if observed is not None))
-    worst: dict[tuple[str, Op], Verdict] = {}
-    for sink in sinks:
-        rule = LANES if sink.use == "value" else USE
-        if rule not in bound.rules:
-            continue
-        verdict = _judge_sink(bound, sink, rule, replays)
-        previous = worst.get((rule, sink.op))
-        if verdict is None:
-            continue
-        if previous is None or _RANK.index(verdict.verdict) > _RANK.index(previous.verdict):
-            worst[rule, sink.op] = verdict
-    return worst.values()
+    rules = (LANES if sink.use == "value" else USE for sink in sinks)
+    return worst_by_op(
+        _judge_sink(bound, sink, rule, replays)
+        for sink, rule in zip(sinks, rules, strict=True)
+        if rule in bound.rules
+    )
 
 
 def uses_undefined(bound: BoundCall) -> bool:
