@@ -95,8 +95,10 @@ def parameters_of(calls: Sequence[RecordedCall]) -> dict[str, Parameter]:
                 one[name] = True
             elif value % 16 == 0:
                 aligned[name] = bool(row.get("divisibility"))
-    one |= {name: False for (name, *_), seen in kinds.items() if "one" in seen and len(seen) > 1}
+    fixed = {name for (name, *_), seen in kinds.items() if "one" in seen and len(seen) > 1}
     return {
-        name: Parameter(one.get(name, aligned.get(name) or None), aligned.get(name))
+        name: Parameter(False, False)
+        if name in fixed
+        else Parameter(one.get(name, aligned.get(name) or None), aligned.get(name))
         for name, *_ in kinds
     }

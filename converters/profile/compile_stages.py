@@ -1,9 +1,9 @@
 """Times of compilations by kernel and stage, over the runs of some traces, slowest first."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kvtrace.figures.identity import key_of
 from kvtrace.figures.kernels import compiled_here
@@ -26,16 +26,17 @@ class StageTimes:
 
 def stage_times(selections: Iterable["Selection"]) -> tuple[StageTimes, ...]:
     """Return the times of kernels that were compiled, not loaded from a cache."""
-    sums: dict[object, tuple[str, Counter[str]]] = {}
+    rows: dict[object, list[Mapping[str, Any]]] = {}
     for selection in selections:
         for row in plain_rows(selection.table("kernels")):
             if compiled_here(row["cache_hit"], row["compile_ns"]):
-                _, counter = sums.setdefault(key_of(row), (row["name"] or "", Counter()))
-                counter.update({"": 1, "compile": row["compile_ns"] or 0})
-                counter.update({s["stage"]: s["duration_ns"] or 0 for s in row["stages"] or ()})
+                rows.setdefault(key_of(row), []).append(row)
     times = []
-    for name, counter in sums.values():
-        number, total = counter.pop(""), counter.pop("compile")
-        stages = {stage: ns for stage, ns in counter.items() if ns}
-        times.append(StageTimes(name, number, total, stages, total - sum(stages.values())))
+    for variants in rows.values():
+        total, stages = sum(row["compile_ns"] or 0 for row in variants), Counter[str]()
+        for stage in (stage for row in variants for stage in row["stages"] or ()):
+            stages[stage["stage"]] += stage["duration_ns"] or 0
+        timed = dict(+stages)
+        rest = total - sum(timed.values())
+        times.append(StageTimes(variants[0]["name"] or "", len(variants), total, timed, rest))
     return tuple(sorted(times, key=lambda kernel: -kernel.compile_ns))

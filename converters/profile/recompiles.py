@@ -409,7 +409,7 @@ def integer_arguments(args: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, 
     for arg in args:
         text = arg["scalar"]
         if arg["kind"] == "scalar" and text is not None and text.lstrip("-").isdigit():
-            yield arg["name"], int(text)
+            yield arg["name"] or "", int(text)
 
 
 def kind_of(value: int) -> str:

@@ -33,7 +33,6 @@ class WaitedVariant:
     runs: int
     compiled: int
     waited_ns: int
-    longest_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,5 +109,4 @@ def _variant(group: Sequence[DelayedLaunch]) -> WaitedVariant:
         runs=len({launch.run for launch in group}),
         compiled=sum(launch.variant.cache_hit is False for launch in waiting),
         waited_ns=sum(launch.waited_ns for launch in waiting),
-        longest_ns=max((launch.waited_ns for launch in waiting), default=0),
     )

@@ -74,19 +74,21 @@ def writers_text(name: str, before: Sequence[_Event], after: Sequence[_Event]) -
     sides = [[event for event in events if event[0]] for events in (before, after)]
     if not all(sides) or before[-1][0] is None or after[-1][0] is None:
         return ""
-    counts = [Counter(op for op, *_ in events) for events in sides]
-    only_before, only_after = counts[0] - counts[1], counts[1] - counts[0]
-    if not (only_before or only_after):
+    names = [Counter(op for op, *_ in events) for events in sides]
+    if names[0] == names[1]:
         listed = ", ".join(map(_text, sides[1][-_NAMED:]))
         return (
             f"the same operators wrote {name} ({listed}), so one got other inputs or random "
             "numbers, or is not deterministic"
         )
-    others = (("not before", only_after, sides[1]), ("only before", only_before, sides[0]))
+    extra = {
+        "only now": (sides[1], names[1] - names[0]),
+        "only before": (sides[0], names[0] - names[1]),
+    }
     texts = [
-        f"{_text(next(event for event in reversed(events) if event[0] in counter))} {when}"
-        for when, counter, events in others
-        if counter
+        f"{_text(next(event for event in reversed(events) if event[0] in counts))} {when}"
+        for when, (events, counts) in extra.items()
+        if counts
     ]
     return f"{name} was written by {' and '.join(texts)}"
 

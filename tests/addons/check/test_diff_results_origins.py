@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kvtrace.converters.diff import compare, headline_text
+from kvtrace.converters.diff import compare
 from kvtrace.schema.trace import resolve
 from tests.support.warm_python import warm_python
 
@@ -104,9 +104,8 @@ def why(tmp_path_factory):
 
     def sentence(before: str, after: str, memory: str = "on") -> str:
         sides = (resolve(recorded(text, memory)) for text in (before, after))
-        found = compare(*sides, meaning=0)
-        print(*headline_text(found, width=300), sep="\n")
-        return found.results.first.why.replace(f"{folder}/", "") if found.results.first else ""
+        first = compare(*sides, meaning=0).results.first
+        return first.why.replace(f"{folder}/", "") if first else ""
 
     return sentence
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -218,12 +219,11 @@ def test_impossible_options_raise_errors(cold, capsys, options, said):
 
 def sizes_in(text: str, name: str) -> set[int]:
     """The sizes that a range such as `n multiples of 16 from 32 to 64` stands for."""
-    ends = [int(word) for word in text.split() if word.isdigit()]
-    every = range(ends[0] if "multiples of 16 from" not in text else ends[1], ends[-1] + 1)
-    if "but for" in text:
-        return {size for size in range(ends[0], ends[1] + 1) if size % 16}
     assert text.startswith(f"{name} ")
-    return {size for size in every if "multiples" not in text or size % 16 == 0}
+    first, *last = re.findall(r"\d+", text.replace("multiples of 16", ""))
+    every = range(int(first), int(*last or [first]) + 1)
+    aligned = {size for size in every if size % 16 == 0}
+    return set(every) - aligned if "but" in text else aligned if "mult" in text else set(every)
 
 
 @pytest.mark.process
