@@ -2,13 +2,14 @@
 
 A mark that names a step comes first, however often it occurs: a program that says what its step is
 does not need a guess. `ProfilerStep#7`, `step_7` and `step[DECODE bs=32]` name one: its name has
-the word "step" or "iteration", or its attributes a number `step`. Else a mark counts that repeats,
-covers most of its time, and has most of the run's work between its first and its last occurrence.
-Ranges of libraries (`nccl:all_reduce`) are never steps. But where no mark is one, as in files of
-other tools, the ends of torch's `Optimizer.step#SGD.step` lie between the steps.
+the word "step" or "iteration", or its attributes a number `step`. Else a mark counts that repeats
+(`image`, or `image 0`, `image 1` …), covers most of its time, and has most of the run's work.
+Ranges of libraries (`nccl:all_reduce`) are never steps, and files of other tools have more of them.
+But where no mark is one, the ends of torch's `Optimizer.step#SGD.step` lie between the steps.
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -20,8 +21,9 @@ from kvtrace.figures.columns import Integers, coded, integers
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-#: Fewest ranges of a mark that names no step.
-_REPEATS: Final = 3
+#: Fewest steps of a mark that names no step: of a recorded program's own, and of an imported one.
+_LEAST_STEPS: Final = 2
+_LEAST_IMPORTED: Final = 3
 #: Least part of the time of such a mark that its ranges take, and of the run's work in that time.
 _LEAST_COVERED: Final = 0.5
 #: Names that libraries give to their ranges: communication, torch, its compiler, and math.
@@ -40,6 +42,7 @@ _PART_WORDS: Final = frozenset({"optimizer", "optim", "scheduler", "scaler", "lr
 _OF_ENGINES: Final = re.compile(r"execute_(?:\d+_)?context_\d")
 _PARAMETERS: Final = re.compile(r"[\[({<]")
 _DIGITS: Final = re.compile(r"\d+")
+_NUMBERED: Final = re.compile(r"[\w .#-]*\d[\w .#-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +80,16 @@ class StepMark:
         """Key by which the larger of two marks is the better one."""
         return self.bounds.size > 2, bool(self.ranges), self._covered
 
-    def repeats(self) -> bool:
+    def repeats(self, least: int) -> bool:
         """Return whether there are enough steps, which take most of the time of all."""
         bounds = self.bounds
-        enough = bounds.size > _REPEATS
-        return enough and self._covered >= _LEAST_COVERED * int(bounds[-1] - bounds[0])
+        least_covered = _LEAST_COVERED * int(bounds[-1] - bounds[0])
+        return bounds.size > least and self._covered >= least_covered
 
     def number_of(self, times: Integers) -> int:
-        """Return how many times lie between the first step's begin and the end."""
+        """Return how many times lie between the first step's begin and the end of ranges."""
         first, last = self.bounds[[0, -1]]
-        return int(((first <= times) & (times < last)).sum())
+        return int(((first <= times) & ((times < last) | (not self.ranges))).sum())
 
 
 class ProgramMarks:
@@ -102,7 +105,7 @@ class ProgramMarks:
         numbered = set(np.unique(codes[is_numbered]).tolist())
         self._ranges: dict[str, list[tuple[int, int]]] = {}
         self._instants: dict[str, list[int]] = {}
-        self._stepping: set[str] = set()
+        self._stepping: list[str] = []
         order = np.argsort(codes, kind="stable")
         first = np.searchsorted(codes[order], np.arange(len(names) + 1))
         for code, name in enumerate(names):
@@ -117,7 +120,7 @@ class ProgramMarks:
             if instants.size:
                 self._instants[name] = begins[instants].tolist()
             if code in numbered or names_step(name):
-                self._stepping.add(name)
+                self._stepping.append(name)
 
     def called(self, name: str) -> StepMark | None:
         """Return the mark with a name, or those that name steps and share it; None without any."""
@@ -125,7 +128,8 @@ class ProgramMarks:
             return StepMark(name, tuple(self._ranges[name]))
         if name in self._instants:
             return StepMark(name, instants=tuple(sorted(self._instants[name])))
-        return next((mark for mark in self._step_marks() if mark.name == name), None)
+        marks = self._titled(self._stepping) + self._others()
+        return next((mark for mark in marks if mark.name == name), None)
 
     def times(self, names: frozenset[str]) -> tuple[list[tuple[int, int]], list[int]]:
         """Return the ranges, and the sorted instants, of the marks with any of the names."""
@@ -137,18 +141,23 @@ class ProgramMarks:
 
         The first may have a single range. None without either.
         """
-        named = self._step_marks()
+        named = self._titled(self._stepping)
         if named:
             return named[0] if len(named) == 1 else max(named, key=lambda mark: mark.order)
-        marks = [
-            mark
-            for name in {**self._ranges, **self._instants}
-            if not _OF_LIBRARIES.match(name) and (mark := self.called(name)) and mark.repeats()
-        ]
-        marks = marks or self._optimizers()
+        least = _LEAST_STEPS if self._run.source is None else _LEAST_IMPORTED
+        marks = [mark for mark in self._others() if mark.repeats(least)] or self._optimizers()
         if marks:
             marks = self._with_most_work(marks)
         return max(marks, key=lambda mark: mark.order, default=None)
+
+    def _others(self) -> list[StepMark]:
+        """Return the marks that name no step; numbered names that occur once each are one mark."""
+        of_name = {**self._instants, **self._ranges}
+        names = [name for name in of_name if not _OF_LIBRARIES.match(name)]
+        numbered = [n for n in names if _NUMBERED.fullmatch(n) and len(of_name[n]) == 1]
+        return self._titled(numbered) + [
+            mark for name in names if name not in numbered and (mark := self.called(name))
+        ]
 
     def _optimizers(self) -> list[StepMark]:
         """Return the ends of the steps of torch's optimizers, of those with several steps."""
@@ -157,13 +166,13 @@ class ProgramMarks:
             for name, ranges in self._ranges.items()
             if _OF_OPTIMIZER.match(name)
         ]
-        return [mark for mark in marks if len(mark.instants) > _REPEATS]
+        return [mark for mark in marks if len(mark.instants) > _LEAST_IMPORTED]
 
-    def _step_marks(self) -> list[StepMark]:
-        """Return the marks that name steps; those that differ in parameters alone are one."""
+    def _titled(self, names: Iterable[str]) -> list[StepMark]:
+        """Return marks with these names; those that differ in numbers or parameters are one."""
         ranges: dict[str, list[tuple[int, int]]] = {}
         instants: dict[str, list[int]] = {}
-        for name in self._stepping:
+        for name in names:
             title = _title(name)
             if name in self._ranges:
                 ranges.setdefault(title, []).extend(self._ranges[name])

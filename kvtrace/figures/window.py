@@ -22,6 +22,7 @@ from kvtrace.figures.host_events import NO_IMPORTED_KERNELS
 from kvtrace.figures.requested_part import STEADY, WHOLE, RequestedPart
 from kvtrace.figures.requests import SETUP
 from kvtrace.figures.scans import row_count
+from kvtrace.figures.step_marks import ProgramMarks
 from kvtrace.figures.steps import (
     Steps,
     device_begins,
@@ -48,8 +49,6 @@ _MOST_ROWS: Final = 1 << 22
 _STARTUP_RATIO: Final = 2.0
 #: Runs with fewer executions need no steps.
 _LEAST_EXECUTIONS: Final = 50
-#: What to do about runs without steps.
-_MARK_STEPS: Final = 'no steps found: mark them by kvtrace.mark("step") where each begins'
 #: Fewest steps of a steady part.
 _LEAST_STEPS: Final = 2
 _UNITS: Final = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000,
@@ -66,7 +65,7 @@ class Window:
         end: Latest end of the part on a run's devices.
         how: `mark` or `period`: repeated steps; `asked`: a requested part; `whole`: all runs;
             `stepless`: all runs, in which no steps are found.
-        name: Name of the mark, if steps were found by a mark.
+        name: Name of the mark, if steps were found by a mark, or are too few of it.
         steps: Number of steps, summed over runs; None if the part does not consist of steps.
         runs: Number of runs that have steps, for example the ranks of a job.
         step_ns: Median duration of a step on the devices; None if no step has one.
@@ -110,7 +109,7 @@ class Window:
     def _part(self) -> str:
         length = duration(self.end - self.begin)
         if self.how in _OF_WHOLE_RUNS:
-            hint = f"; {_MARK_STEPS}" if self.how == "stepless" else ""
+            hint = f"; {_no_steps(self.name)}" if self.how == "stepless" else ""
             return f"the whole run, {length}{hint}"
         if self.steps is None:
             part = f"the mark {printable(self.name)}" if self.name else "the part asked for"
@@ -131,6 +130,13 @@ def nothing_sentence(window: Window | None, *, imported: bool) -> str:
             "launches were written; kvtrace trace recover then brings them"
         )
     return "nothing to profile: no launch of this part is recorded"
+
+
+def _no_steps(mark: str | None) -> str:
+    """Return what to do about runs without steps, in which a mark may name fewer than two."""
+    if mark is not None:
+        return f"fewer than two steps are marked {printable(mark)}: mark where each begins"
+    return 'no steps found: mark them by kvtrace.mark("step") where each begins'
 
 
 def steps_text(number: int, runs: int) -> str:
@@ -186,11 +192,12 @@ def windowed(
     if asked.mark is not None:
         raise BadSetting(f"no run has a mark that is called {asked.mark!r} and took any time.")
     if asked.steps is not None:
-        raise BadSetting(f"{_MARK_STEPS}.")
+        raise BadSetting(f"{_no_steps(_named_step(trace, timed))}.")
     if asked.since is None and asked.until is None:
         executions = sum(row_count(trace, run, "gpu_kernels") for run in timed)
-        is_stepless = part is not None and part.how is None and executions >= _LEAST_EXECUTIONS
-        return trace, _whole(extents, "stepless" if is_stepless else "whole")
+        if part is not None and part.how is None and executions >= _LEAST_EXECUTIONS:
+            return trace, _whole(extents, "stepless", _named_step(trace, timed))
+        return trace, _whole(extents, "whole")
     first = min(run.started or extents[run.run_id].begin for run in timed)
     last = max(max(e.end, e.device_end) for e in extents.values())
     begin = first if asked.since is None else _moment(asked.since, first, last)
@@ -204,9 +211,16 @@ def windowed(
     return _narrowed(trace, timed, extents, _PartBySteps(windows, [], "asked"))
 
 
-def _whole(extents: dict[str, RunWindow], how: How) -> Window:
+def _whole(extents: dict[str, RunWindow], how: How, name: str | None = None) -> Window:
     begin = min(min(e.begin, e.device_begin) for e in extents.values())
-    return Window(begin, max(max(e.end, e.device_end) for e in extents.values()), how)
+    end = max(max(e.end, e.device_end) for e in extents.values())
+    return Window(begin, end, how, name)
+
+
+def _named_step(trace: "Trace", runs: Sequence["Run"]) -> str | None:
+    """Return the first name of a mark that names steps, of which there are too few."""
+    marks = (ProgramMarks(trace, run).steps() for run in runs)
+    return next((mark.name for mark in marks if mark), None)
 
 
 def _extent(

@@ -12,6 +12,7 @@ from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.figures.step_marks import ProgramMarks, names_step
 from kvtrace.figures.window import windowed
 from kvtrace.schema.trace import open_trace
+from kvtrace.schema.writer import RunWriter
 from tests.support.foreign_traces import write_nsys_sqlite
 
 MS = 1000  # µs, as in torch.profiler's JSON
@@ -117,6 +118,29 @@ def test_numbered_ranges_of_one_kind_are_one_mark_that_can_be_asked_for(tmp_path
 def test_another_mark_counts_if_it_repeats_and_takes_most_of_its_time(tmp_path):
     window = window_of(kineto_trace(tmp_path, 5, lambda step: "work", [("part", 1, 2)]))
     assert (window.how, window.name, window.steps) == ("mark", "work", 5)
+
+
+@pytest.mark.parametrize(
+    ("name", "steps", "expected"),
+    [
+        ("image", 3, ("mark", "image", 2)), ("image {}", 4, ("mark", "image #", 3)),
+        ("image", 2, ("period", None, 2 * LAYERS - 1)),
+        ("step", 2, ("stepless", "step", None)),
+    ],
+)  # fmt: skip
+def test_marks_of_the_recorded_program_come_before_what_repeats(tmp_path, name, steps, expected):
+    requests = [step * 10_000 + 100 * n for step in range(steps) for n in range(16 * 4)]
+    writer = RunWriter(tmp_path / "out", run := "20260102T030405-0001")
+    columns = {"requested": 0, "start": 10, "end": 90}
+    writer.append("gpu_kernels", {
+        "record": list(range(len(requests))), "name": [LAYER[n % 4] for n in range(len(requests))],
+        **{column: [1 + time + later for time in requests] for column, later in columns.items()},
+    })  # fmt: skip
+    marks = [{"mark_id": n, "name": name.format(n), "begin": n * 10_000} for n in range(steps)]
+    writer.append_rows("marks", marks)
+    writer.seal({"run_id": run, "started": 0, "ended": 10**9, "producer": "kvtrace"})
+    window = window_of(open_trace(tmp_path / "out"))
+    assert (window.how, window.name, window.steps) == expected
 
 
 def test_a_short_or_rare_mark_does_not_stand_for_the_run(tmp_path):
