@@ -164,11 +164,13 @@ class Printer:
         lines = wrapped(counts_text(findings), self._width)
         for text in _kernel_lines(findings.counts):
             lines += wrapped(text, self._width, indent=2)
-        if findings.reasons:
+        is_listed = findings.judges_nothing and len(findings.reasons) == 1
+        reasons = [] if is_listed else list(findings.reasons.items())
+        if reasons:
             lines.append("unknown because:")
-        for reason, count in list(findings.reasons.items())[:_REASONS]:
+        for reason, count in reasons[:_REASONS]:
             lines += wrapped(f"{count:>6,} × {reason}", self._width, indent=2)
-        hidden_count = len(findings.reasons) - _REASONS
+        hidden_count = len(reasons) - _REASONS
         return lines + (
             [f"  … and {plural(hidden_count, 'other reason')}"] if hidden_count > 0 else []
         )

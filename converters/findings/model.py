@@ -237,6 +237,8 @@ class Findings:
         if not self.calls:
             return "nothing was judged: no kernel was launched while this trace was recorded"
         if self.judges_nothing:
+            if self.left_out and len(self.reasons) == 1:
+                return self.left_out[0]
             reason = next(iter(self.reasons), "no reason was recorded")
             return f"nothing was judged of {plural(self.calls, 'unique call')}: {reason}"
         if self.tallies:

@@ -309,8 +309,8 @@ def _missing(ranks: RanksFigures) -> list[str]:
     further = f" and {more:,} more" if more > 0 else ""
     noun, verb, them = ("rank", "is", "it") if len(ranks.missing) == 1 else ("ranks", "are", "them")
     return [
-        f"{noun} {numbers}{further} of {ranks.world:,} {verb} missing: who waited for {them} is "
-        "not known"
+        f"{noun} {numbers}{further} of {ranks.world:,} {verb} not among these runs: who waited "
+        f"for {them} is not known"
     ]
 
 

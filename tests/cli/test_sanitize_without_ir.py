@@ -51,11 +51,10 @@ def said(capsys, *words):
 def test_sanitize_counts_every_kernel_as_unknown(trace, capsys):
     code, out, err = said(capsys, "sanitize", trace, "--blocks")
     assert code == 2
-    assert err.count("nothing was judged of ") == 1
+    assert (err.count("nothing was judged of "), err.count("nothing to evaluate")) == (0, 1)
     assert "cannot be judged" in out
     assert "0 proven" in out
     assert "0 unknown" not in out
-    assert "nothing to evaluate or judge" in err
     assert said(capsys, "sanitize", trace, "--strict")[0] == 2
 
 

@@ -106,7 +106,7 @@ def test_step_that_is_slow_on_all_ranks_blames_none(tmp_path):
 
 def test_missing_ranks_are_said_first(tmp_path):
     ranks = ranks_of(tmp_path, planned(3, STEPS), world=4)
-    assert ranks_sentences(ranks)[0].startswith("rank 3 of 4 is missing: ")
+    assert ranks_sentences(ranks)[0].startswith("rank 3 of 4 is not among these runs: ")
     assert ranks.missing == (3,)
 
 
