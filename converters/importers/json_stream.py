@@ -224,9 +224,10 @@ class JsonFile:
 
     def _escape_problem(self, place: int) -> BadSource:
         excerpt = self._text[max(self._position, place - 20) : place + 20]
+        length = _ESCAPE if self._text[place + 1] == "u" else 2
         return BadSource(
             f"{self._path} is not JSON, at character {self._consumed + place:,} "
-            f"({' '.join(excerpt.split())}): {self._text[place : place + 2]} is no escape; correct "
+            f"({' '.join(excerpt.split())}): {self._text[place : place + length]} is no escape; correct "
             "the file (a backslash in a text is written twice), or record it again"
         )
 

@@ -165,6 +165,11 @@ _OTHER_FILES: Final = (
         texts=(b"Dispatch_ID,GPU_ID,Queue_ID,",),
     ),
     _OtherFile(
+        "a table of rocprofv3 without times of kernels",
+        "import the _kernel_trace.csv beside it",
+        endings=("_agent_info.csv", "_stats.csv", "_api_trace.csv"),
+    ),
+    _OtherFile(
         "a table of rocprof, the tool before rocprofv2 and rocprofv3",
         _ROCPROFV3,
         texts=(b"KernelName", b"gpu-id", b"queue-id"),

@@ -24,6 +24,7 @@ BEGINNINGS = {
         b"accum_vgpr,sgpr,wave_size,sig,obj,DispatchNs,BeginNs,EndNs,CompleteNs,Counters\n",
         "a table of rocprof, the tool before rocprofv2 and rocprofv3",
     ),
+    "7_kernel_stats.csv": (b'"Name","Calls"', "import the _kernel_trace.csv beside it"),
     "100_results.pftrace": (
         b"\n\x10",
         "a Perfetto trace; of rocprofv3, import its",
