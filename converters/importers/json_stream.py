@@ -227,8 +227,8 @@ class JsonFile:
         length = _ESCAPE if self._text[place + 1] == "u" else 2
         return BadSource(
             f"{self._path} is not JSON, at character {self._consumed + place:,} "
-            f"({' '.join(excerpt.split())}): {self._text[place : place + length]} is no escape; correct "
-            "the file (a backslash in a text is written twice), or record it again"
+            f"({' '.join(excerpt.split())}): {self._text[place : place + length]} is no escape; "
+            "correct the file (a backslash in a text is written twice), or record it again"
         )
 
     def _problem(self) -> BadSource:
