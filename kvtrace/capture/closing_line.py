@@ -69,6 +69,8 @@ def _nothing_launched(session: "Session | None", out: str, error: BaseException 
             text += " (those of torch.compile, too, but no other operator of torch)"
     elif "torch._inductor.codegen.cpp" in sys.modules:
         text += "; torch.compile's code for tensors on the CPU is C++, which is not recorded"
+    elif session is not None and session.settings.device == "cpu":
+        text += "; without a GPU, kernels of Triton alone are recorded, not torch's operators"
     return f"{text}; this machine has no GPU: {_REMEDY}" if _lacks_gpu(session) else text
 
 

@@ -75,6 +75,8 @@ def test_program_that_launches_nothing_says_so(autostarting, tmp_path):
     assert NO_GPU not in line
     code, (line,) = closing_lines(autostarting, tmp_path, "import json")
     assert line.startswith(NOTHING)
+    code, lines = closing_lines(autostarting, tmp_path, KERNEL, KVTRACE_DEVICE="cpu")
+    assert "kernels of Triton alone are recorded, not torch's operators" in lines[-1]
 
 
 def test_program_that_an_exception_ends_before_a_launch_says_so(autostarting, tmp_path):
