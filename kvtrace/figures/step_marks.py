@@ -9,7 +9,7 @@ But where no mark is one, the ends of torch's `Optimizer.step#SGD.step` lie betw
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -152,7 +152,7 @@ class ProgramMarks:
 
     def _others(self) -> list[StepMark]:
         """Return the marks that name no step; numbered names that occur once each are one mark."""
-        of_name = {**self._instants, **self._ranges}
+        of_name: Mapping[str, Sequence[object]] = {**self._instants, **self._ranges}
         names = [name for name in of_name if not _OF_LIBRARIES.match(name)]
         numbered = [n for n in names if _NUMBERED.fullmatch(n) and len(of_name[n]) == 1]
         return self._titled(numbered) + [
