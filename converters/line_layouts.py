@@ -36,6 +36,7 @@ _INSTRUCTIONS: Final = {
     "shared": re.compile(r"\b(?:st\.shared|stmatrix|ds_(?:write|store))"),
     "matrix": re.compile(r"\b(?:ldmatrix|stmatrix|ds_(?:read|load)_(?:b\d+_)?tr)"),
 }
+_MEMORY: Final = re.compile(r"\.(?:global|shared)\b|\b(?:global|buffer|ds)_")
 _NO_TRITON: Final = "needs Triton >= 3.7, and none is installed"
 _NO_ASSEMBLY: Final = "neither PTX nor AMD assembly was recorded"
 _NO_LINE: Final = "no instruction of the assembly is marked with the line"
@@ -148,6 +149,8 @@ def _widths(assembly: str) -> _Widths:
     widths: dict[tuple[Frame | None, str], list[int]] = defaultdict(list)
     links = link_assembly(assembly)
     for number, text in enumerate(assembly.split("\n")):
+        if not _MEMORY.search(text):
+            continue
         kinds = [kind for kind, pattern in _INSTRUCTIONS.items() if pattern.search(text)]
         width = global_bytes(text)
         if width is not None and "store" not in kinds:

@@ -28,7 +28,7 @@ from kvtrace.figures.kernels import (
     HOST_MEDIAN,
     KERNEL_FIGURES,
 )
-from kvtrace.figures.layouts import BANK_WAYS, BY_MODEL, LAYOUT_FIGURES, LayoutFigure
+from kvtrace.figures.layouts import BANK_WAYS, LAYOUT_FIGURES, LayoutFigure
 from kvtrace.figures.window import nothing_sentence
 from kvtrace.text import (
     amount,
@@ -436,8 +436,6 @@ def _lines_text(profile: Profile, full: bool, width: int) -> list[str]:
     lines = columns((*header, *(figure.label for figure in figures)), rows, width)
     for figure in figures:
         lines += wrapped(f"{figure.label}: {figure.meaning}", width)
-    if any(of.by_model for of in layouts):
-        lines += wrapped(f"~: {BY_MODEL}", width)
     for reason in dict.fromkeys(why for of in layouts for why in of.unknown.values()):
         lines += wrapped(f"?: {reason}", width)
     hidden_count = len(all_lines) - len(shown_lines)

@@ -21,11 +21,13 @@ class LayoutFigure:
     of_kernels: _Of
 
 
-_WAYS: Final = "accesses of one bank of shared memory by lanes that are served at once; 1 is best"
+_WAYS: Final = (
+    "accesses of one bank of shared memory by lanes that are served at once; 1 is best; ~ is by "
+    "Triton's model, from which ldmatrix or AMD's instructions may differ"
+)
 _VECTOR: Final = "fewest bytes of a thread's load or store of global memory; 16 is best"
 _CONVERTED: Final = "bytes that a program's layout conversions move through shared memory, once"
 BANK_WAYS: Final = LayoutFigure("bank_ways", "count", "bank ways", _WAYS, max, max)
 VECTOR_BYTES: Final = LayoutFigure("vector_bytes", "bytes", "vector", _VECTOR, min, min)
 CONVERTED_BYTES: Final = LayoutFigure("converted_bytes", "bytes", "converted", _CONVERTED, sum, max)
 LAYOUT_FIGURES: Final = (BANK_WAYS, VECTOR_BYTES, CONVERTED_BYTES)
-BY_MODEL: Final = "by Triton's model; ldmatrix or AMD's instructions may differ"

@@ -14,12 +14,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kvtrace.converters.line_layouts import kernel_layouts
 from kvtrace.converters.profile.device_limits import DeviceLimits
 from kvtrace.converters.report.model import Call
 from kvtrace.converters.report.pack import fields_of, json_block
 from kvtrace.converters.report.slices import Integers
 from kvtrace.converters.report.sources import Block, BlockSource, Context
 from kvtrace.figures.columns import sum_of_known
+from kvtrace.figures.layouts import LAYOUT_FIGURES
 from kvtrace.ir import Op
 from kvtrace.ir.ops import Kind, named
 
@@ -167,11 +169,16 @@ def _lines_block(context: Context, variant: int, ops: Sequence[OpFigures]) -> st
     report = context.report
     limits = None if report.limits is None else report.limits.limits
     total_ns = sum(op.best_ns(limits) for op in ops)
+    columns = [
+        {"name": f.name, "unit": f.unit, "label": f.label, "meaning": f.meaning}
+        for f in LAYOUT_FIGURES
+    ]
     return json_block(
         {
             "measured": False,
+            "layout_figures": columns,
             "runs": sum(call.runs for call in report.calls if call.variant == variant),
-            "files": _line_figures_by_file(context, ops, limits, total_ns),
+            "files": _line_figures_by_file(context, variant, ops, limits, total_ns),
             "ops": {
                 str(op.op_index): {"op": op.op, **fields_of(line_figures([op], limits, total_ns))}
                 for op in ops
@@ -182,8 +189,9 @@ def _lines_block(context: Context, variant: int, ops: Sequence[OpFigures]) -> st
 
 
 def _line_figures_by_file(
-    context: Context, ops: Sequence[OpFigures], limits: DeviceLimits | None, total_ns: float
-) -> list[dict[str, Any]]:
+    context: Context, variant: int, ops: Sequence[OpFigures], limits: DeviceLimits | None,
+    total_ns: float,
+) -> list[dict[str, Any]]:  # fmt: skip
     """Return a dict per source file, with the figures of each line that has ops, by line.
 
     Ops that are inlined at a line count there, too; `own` is true if the line itself has ops.
@@ -196,10 +204,12 @@ def _line_figures_by_file(
         for location in dict.fromkeys(locations):
             ops_by_line.setdefault(location, []).append(op)
     files: dict[str, dict[str, Any]] = {}
+    layouts = kernel_layouts(partial(context.stage, variant), inlined=True)
     for location in sorted(ops_by_line):
         figures = fields_of(line_figures(ops_by_line[location], limits, total_ns))
         file, line = location
-        files.setdefault(file, {})[str(line)] = {"own": location in lines_with_own_ops, **figures}
+        own, layout = location in lines_with_own_ops, fields_of(layouts[location])
+        files.setdefault(file, {})[str(line)] = {"own": own, "layout": layout, **figures}
     return [{"path": path, "lines": lines} for path, lines in files.items()]
 
 

@@ -105,3 +105,18 @@ def test_a_variant_that_only_a_tuner_launched_has_figures_of_one_launch():
         (call,) = (call for call in report["calls"] if call["variant"] == index)
         moved = sum(op["bytes"] or 0 for op in blocks[index]["ops"].values())
         assert moved == call["bytes"]
+
+
+def test_lines_have_the_layouts_of_the_variant_s_compiled_code(lines, report):
+    pytest.importorskip("triton", minversion="3.7")
+    (product,) = (k for k in report["kernels"] if k["name"] == "matmul_kernel")
+    ways = set()
+    for variant in product["variants"]:
+        names = {figure["name"] for figure in lines[variant]["layout_figures"]}
+        for file in lines[variant]["files"]:
+            for figures in file["lines"].values():
+                assert set(figures["layout"]["values"]) <= names
+                ways.add(figures["layout"]["values"].get("bank_ways"))
+    # Eight lanes ask for 16 bytes each, at a distance of 64 words, for the second operand of a
+    # float32 product whose tile is stored by columns.
+    assert ways == {None, 1, 8}

@@ -297,6 +297,7 @@ def test_heat_beside_the_source_and_the_ttir_is_that_of_the_page_s_figures(opene
     opened.page.get_by_role("button", name="Lines as a table").click()
     rows = opened.page.locator("#line-table tbody tr")
     assert rows.count() == len(lines)
+    assert "bank ways" in opened.text("#line-table thead")
     rows.first.locator("td").nth(1).click()
     assert "line=" in hash_of(opened)
 

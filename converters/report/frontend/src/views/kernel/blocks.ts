@@ -5,6 +5,19 @@ import type { LineFigures } from "../../data/types";
 export interface SourceLineFigures extends LineFigures {
   /** Whether an op is of this line itself; else it was only inlined into it. */
   readonly own: boolean;
+  /** By names of figures: values, and reasons why others are unknown. */
+  readonly layout: {
+    readonly values: Readonly<Record<string, number>>;
+    readonly unknown: Readonly<Record<string, string>>;
+    readonly by_model: boolean;
+  };
+}
+
+interface LayoutFigure {
+  readonly name: string;
+  readonly unit: "count" | "bytes";
+  readonly label: string;
+  readonly meaning: string;
 }
 
 interface OpLineFigures extends LineFigures {
@@ -14,6 +27,7 @@ interface OpLineFigures extends LineFigures {
 export interface LinesBlock {
   readonly measured: boolean;
   readonly runs: number;
+  readonly layout_figures: readonly LayoutFigure[];
   readonly files: readonly {
     readonly path: string;
     /** By line from 1. */

@@ -2,6 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import type { SourceFile } from "../../data/types";
+import { formatted } from "../../data/format";
 import { code, fieldsOf, figure, words } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
 import type { LinesBlock, SourceLineFigures } from "./blocks";
@@ -14,6 +15,13 @@ interface LineTableProps {
   readonly file: SourceFile | null;
   readonly active: Place | null;
   onChoose(place: Place): void;
+}
+
+/** A value, ~ before one of a model, or why it is unknown. */
+function layoutText(figures: SourceLineFigures | undefined, name: string, known: string): string {
+  const reason = figures?.layout.unknown[name];
+  if (reason !== undefined) return `unknown: ${reason}`;
+  return figures?.layout.by_model && name === "bank_ways" ? `~${known}` : known;
 }
 
 export function LineTable(props: LineTableProps) {
@@ -50,6 +58,13 @@ export function LineTable(props: LineTableProps) {
       "share",
       "Requested share of the bytes of touched 32-byte sectors",
     ),
+    ...block.layout_figures.map(({ name, unit, label, meaning }) => {
+      const value = (line: number) => figures.get(line)?.layout.values[name];
+      return {
+        ...figure(label, source, value, unit, meaning),
+        cell: (line: number) => layoutText(figures.get(line), name, formatted(value(line), unit)),
+      };
+    }),
     figure("ops", null, (line) => figures.get(line)?.ops.length),
     words("Whose", (line) => (figures.get(line)?.own ? "own" : "inlined")),
   ];
