@@ -225,13 +225,17 @@ def _change(before: _Program, after: _Program) -> str:
     )
     if not old and not new:
         return ""
-    for old_text, new_text in zip(old, new, strict=False):
-        statements = [list(_statements(text.tree.body)) for text in (old_text, new_text)]
+    partners = {_name(text): text for text in old}
+    rest = [text for name, text in partners.items() if name not in set(map(_name, new))]
+    for new_text in new:
+        old_text = partners.get(_name(new_text)) or (rest.pop(0) if rest else None)
+        sides = [[] if text is None else text.tree.body for text in (old_text, new_text)]
+        statements = [list(_statements(body)) for body in sides]
         codes = [[code for code, _ in side] for side in statements]
         for kind, a, _, b, b_end in SequenceMatcher(None, codes[0], codes[1], False).get_opcodes():
             if kind == "delete" or (kind == "replace" and b == b_end):
                 code, line = statements[0][a]
-                return f"`{_short(code)}`, {old_text.line(line)} of BEFORE, is gone"
+                return f"`{_short(code)}`, {(old_text or new_text).line(line)} of BEFORE, is gone"
             if kind == "insert":
                 code, line = statements[1][b]
                 return f"`{_short(code)}`, {new_text.line(line)}, is new"
@@ -240,6 +244,12 @@ def _change(before: _Program, after: _Program) -> str:
                 return f"{_handed(old_code, code)} ({new_text.line(line)})"
     place = (new or old)[0]
     return f"the program around its launches is another ({PurePath(place.path).name})"
+
+
+def _name(text: _Text) -> tuple[str, str]:
+    """Return the file of a text, and the function or class that it is; "" for a whole module."""
+    first = text.tree.body[0] if len(text.tree.body) == 1 else None
+    return PurePath(text.path).name, getattr(first, "name", "")
 
 
 def _statements(body: Sequence[ast.stmt]) -> Iterator[tuple[str, int]]:

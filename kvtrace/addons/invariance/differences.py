@@ -116,6 +116,10 @@ def _meaning(first: Call, second: Call, meaning: OutputMeaning) -> KernelMeaning
 def _answer(first: Call, second: Call, meaning: OutputMeaning) -> tuple[Word, str]:
     """Return (answer, evidence): whether an output has the same values in both versions."""
     word, evidence = _answer_by_values(first, second, meaning)
+    names = [Kernel(call).names for call in (first, second)]
+    if word == "no" and names[0] != names[1] and sorted(names[0]) == sorted(names[1]):
+        order = f"its parameters are now in the order {', '.join(names[1])}"
+        return "not known", f"{evidence}, but {order}, and callers may hand them over so"
     precisions = _changed_precisions(first, second) if word == "not known" else ""
     return word, f"{evidence}; {precisions}" if precisions else evidence
 

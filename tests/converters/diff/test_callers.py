@@ -1,8 +1,11 @@
 """Values given to launches: programs of equal text, or a line that hands over something else."""
 
+import ast
+
 import pytest
 
 from kvtrace.converters.diff import compare
+from kvtrace.converters.diff.callers import _change, _Program, _Text
 from tests.converters.written_trace import Kernel, write_trace
 
 HEAD = """import torch
@@ -82,6 +85,20 @@ def test_other_fill_function_or_hook_is_named(tmp_path, old, new, expected):
     word, text = evidence(tmp_path, HEAD + LAUNCH, HEAD.replace(old, new) + LAUNCH)
 
     assert (word, text) == ("not known", expected)
+
+
+def test_functions_are_paired_by_name_before_the_rest():
+    old, new, other = (
+        _Program(tuple(_Text("run.py", ast.parse(text)) for text in texts), "")
+        for texts in (
+            ["x = made()\nscale[(8,)](x)"],
+            ["def run(x):\n    scale[(8,)](x)", "x = made()\nrun(x)"],
+            ["def call(x):\n    scale[(8,)](x)", "x = made()\ncall(x)"],
+        )
+    )
+
+    assert _change(old, new) == "`def run(x):`, run.py:1, is new"
+    assert _change(new, other) == "`def call(x):` was `def run(x):` (run.py:1)"
 
 
 @pytest.mark.parametrize(
