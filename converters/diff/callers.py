@@ -290,7 +290,8 @@ def _parsed(code: str) -> ast.AST:
 
 
 def _arguments(call: ast.Call) -> list[str]:
-    return [_short(ast.unparse(value)) for value in (*call.args, *(k.value for k in call.keywords))]
+    texts = map(ast.unparse, (*call.args, *(k.value for k in call.keywords)))
+    return ["a number" if text == "..." else _short(text) for text in texts]
 
 
 def _short(code: str) -> str:

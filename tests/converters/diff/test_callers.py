@@ -63,6 +63,8 @@ def test_kernels_their_numbers_and_comments_change_nothing_that_is_handed_over(t
          "`y = x` was `x = y` (run.py:15)"),
         ("x.fill_(1.0)\n" + LAUNCH, "x.fill_(2.0)\n" + LAUNCH,
          "2.0 is handed over where 1.0 was (run.py:14)"),
+        (LAUNCH, "size = 9\nscale[(8,)](x, y, size, BLOCK=BLOCK)\n",
+         "size is handed over where a number was (run.py:15)"),
         ("xs = [x, y]\nscale[(8,)](xs[0], y, 9, BLOCK=BLOCK)\n",
          "xs = [x, y]\nscale[(8,)](xs[1], y, 9, BLOCK=BLOCK)\n",
          "xs[1] is handed over where xs[0] was (run.py:15)"),
