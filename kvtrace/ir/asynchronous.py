@@ -96,6 +96,8 @@ ACTS: Final[Mapping[str, Act]] = {
     "amdg.async_tdm_copy_local_to_global": Act.STORE,
     "amdg.async_tdm_scatter": Act.STORE,
     "amdg.async_tdm_wait": Act.WAIT_COPIES,
+    "amdg.local_load_packed_tranposed": Act.READ,
+    "amdg.local_load_packed_transposed": Act.READ,
 }
 
 #: Ops of GPUs' dialects that access global memory as their rows in ops.py say, or not at all.

@@ -3,13 +3,15 @@
 Each op has one row. Positions of operands and lists of ops by kind are in this file only; use
 `op.operand("mask")` and `KINDS[op.name]`. docs/howitworks.md lists the other meanings of an op,
 such as the computed values. Operands are those of MLIR (`TritonOps.td`, `ArithOps.td`, `SCFOps.td`,
-`ControlFlowOps.td`), some with clearer names; `?` marks an optional operand, `*` a list.
+`ControlFlowOps.td`), some with clearer names; `?` marks an optional operand, `*` a list,
+`?*` one whose integers some versions lack.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.ir.attributes import DenseArrayAttribute
@@ -18,6 +20,7 @@ from kvtrace.ir.op_kinds import AccessKind as AccessKind
 from kvtrace.ir.op_kinds import Kind as Kind
 from kvtrace.ir.op_kinds import Operator as Operator
 from kvtrace.ir.op_kinds import Reading as Reading
+from kvtrace.ir.types import IntegerType
 
 if TYPE_CHECKING:
     from kvtrace.ir.model import Op, Value
@@ -93,9 +96,14 @@ class OpKind:
         lists = sum(name.endswith("*") for name in self.operands)
         spare = max(len(op.operands) - required, 0)
         share = spare // lists if lists else 0
+        if any(name.endswith("?*") for name in self.operands):
+            integers = takewhile(
+                lambda value: isinstance(value.type, IntegerType), op.operands[self._fixed :]
+            )
+            share = len(tuple(integers))
         spare -= share * lists
         sizes = []
-        for name in self.operands:
+        for name in reversed(self.operands):  # a version with one optional operand has the last
             if name.endswith("*"):  # several lists without sizes have equal lengths
                 sizes.append(share)
             elif name.endswith("?"):
@@ -103,7 +111,7 @@ class OpKind:
                 spare -= sizes[-1]
             else:
                 sizes.append(1)
-        return sizes
+        return sizes[::-1]
 
 
 KINDS: Final[dict[str, OpKind]] = {}
@@ -282,14 +290,15 @@ _rows("ttng", Kind.MEMORY, {"descriptor index* value": "ttng.async_tma_reduce"},
 # AMD's tensor data mover (gfx1250); before Triton 3.8, copies have the block's position themselves.
 _rows("amdg", Kind.ADDRESS, {"descriptor step* size* predicate?": "amdg.update_tensor_descriptor"})
 _rows("amdg", Kind.MEMORY, {
-    "descriptor index* shared predicate? barrier?": "amdg.async_tdm_copy_global_to_local",
-    "descriptor row column* shared predicate? barrier?": "amdg.async_tdm_gather",
+    "descriptor index?* shared predicate? barrier?": "amdg.async_tdm_copy_global_to_local",
+    "descriptor row column?* shared predicate? barrier?": "amdg.async_tdm_gather",
 }, effect="load")  # fmt: skip
 _rows("amdg", Kind.MEMORY, {
-    "descriptor index* value barrier?": "amdg.async_tdm_copy_local_to_global",
-    "descriptor row column* value barrier?": "amdg.async_tdm_scatter",
+    "descriptor index?* value barrier?": "amdg.async_tdm_copy_local_to_global",
+    "descriptor row column?* value barrier?": "amdg.async_tdm_scatter",
 }, effect="store")  # fmt: skip
-_rows("amdg", Kind.SHARED, {"token*": "amdg.async_tdm_wait"})
+_PACKED = "amdg.local_load_packed_tranposed amdg.local_load_packed_transposed"  # since Triton 3.9
+_rows("amdg", Kind.SHARED, {"token*": "amdg.async_tdm_wait", "shared token?": _PACKED})
 _rows("ttng_partitions", Kind.SHARED, {
     "barrier": "amdg.init_barrier amdg.arrive_barrier amdg.async_copy_mbarrier_arrive",
     "barrier phase": "amdg.wait_barrier",
@@ -372,7 +381,7 @@ FILLING: Final = named(
 """Loads whose result may have a value for masked-off lanes; copies to shared memory fill zeros."""
 POINTED: Final = named(lambda row: row.effect is not None and row.has("pointer"))
 """Ops that access memory by pointers, not by a descriptor."""
-SHARED_READS: Final = frozenset({"ttg.local_load", "ttng.tmem_load"})
+SHARED_READS: Final = frozenset({"ttg.local_load", "ttng.tmem_load", *_PACKED.split()})
 """Ops that return contents of shared memory."""
 CALLS: Final = named(lambda row: row.kind is Kind.CALL)
 FUNCTIONS: Final = named(lambda row: row.kind is Kind.FUNCTION)

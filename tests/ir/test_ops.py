@@ -10,6 +10,7 @@ from kvtrace.ir import ops
 from kvtrace.ir.locations import UnknownLocation
 from kvtrace.ir.model import Op
 from kvtrace.ir.ops import GROWING, KINDS, MEMORY, WRITING, Kind, address_of, mask_of, operands_of
+from kvtrace.ir.types import IntegerType
 from kvtrace.ir.updates import data_of, positions_of
 from kvtrace.recorded_calls.recorded import Call, calls_of
 from kvtrace.schema.trace import open_trace
@@ -51,10 +52,22 @@ COPIES = {
 }
 
 
-def op_with_numbered_operands(name, count):
+class Numbered(int):
+    """An operand that is the number of its position."""
+
+    type = None
+
+
+class NumberedInteger(Numbered):
+    """An operand of an integer type."""
+
+    type = IntegerType(32)
+
+
+def op_with_numbered_operands(name, count, integers=()):
     """An op whose operands are the numbers of their positions."""
     op = Op(0, name, None, UnknownLocation())
-    op.operands = tuple(range(count))
+    op.operands = tuple((NumberedInteger if n in integers else Numbered)(n) for n in range(count))
     return op
 
 
@@ -98,6 +111,17 @@ def test_operand_lists_without_sizes_have_equal_lengths():
     op = op_with_numbered_operands("tt.make_tensor_descriptor", 5)
     assert (op.operand("pointer"), op.group("size"), op.group("stride")) == (0, (1, 2), (3, 4))
     assert op_with_numbered_operands("scf.for", 5).group("initial") == (3, 4)
+
+
+@pytest.mark.parametrize(
+    ("count", "column", "shared", "barrier"),
+    [(3, (), 2, None), (4, (), 2, 3), (4, (2,), 3, None), (5, (2,), 3, 4)],
+)
+def test_gathers_without_sizes_have_a_column_if_it_is_an_integer(count, column, shared, barrier):
+    """Triton 3.7 has a column, and 3.8 has the descriptor's; a barrier follows in either."""
+    op = op_with_numbered_operands("amdg.async_tdm_gather", count, column)
+    assert (op.group("column"), op.operand("shared")) == (column, shared)
+    assert (op.optional("predicate"), op.optional("barrier")) == (None, barrier)
 
 
 def test_every_evaluated_op_has_a_row():

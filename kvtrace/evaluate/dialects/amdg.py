@@ -31,6 +31,7 @@ from kvtrace.evaluate.values import (
     Descriptor,
     Unknown,
     constant_sum,
+    full_array,
     select_programs,
     to_array,
     unknown_of,
@@ -164,5 +165,27 @@ def async_tdm_wait(op: Op, _compiler: Compiler) -> Step:
         scope.launch.shared.wait(scope, most_in_flight, _TILES)
         for slot in results:
             values[slot] = TOKEN_VALUE
+
+    return step
+
+
+@semantics("amdg.local_load_packed_tranposed", "amdg.local_load_packed_transposed")
+def local_load_packed_transposed(op: Op, _compiler: Compiler) -> Step:
+    """Return the step that loads pairs of 4-bit floats along one axis as pairs along the other."""
+    type_, result = value_type(op.operand("shared").type), op.results[0].id
+    after, slot = value_type(op.results[0].type).shape, op.operand("shared").id
+    (across,) = (axis for axis, extent in enumerate(type_.shape, 1) if after[axis - 1] > extent)
+    (along,) = (axis for axis, extent in enumerate(type_.shape, 1) if after[axis - 1] < extent)
+
+    def step(values: list[Any], scope: Scope) -> None:
+        value = scope.launch.shared.read(op, values[slot])
+        if not isinstance(value, Unknown):
+            pairs = full_array(value, type_)
+            ones = np.stack((pairs & 15, pairs >> 4 & 15), across + 1).reshape(
+                (-1, *(2 * n if axis == across else n for axis, n in enumerate(type_.shape, 1)))
+            )
+            low, high = np.moveaxis(ones, along, 0)[::2], np.moveaxis(ones, along, 0)[1::2]
+            value = np.moveaxis(low | high << 4, 0, along)
+        values[result] = value
 
     return step

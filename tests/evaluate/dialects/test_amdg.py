@@ -1,5 +1,6 @@
-"""Copies by AMD's tensor data mover, in Gluon for gfx1250."""
+"""Copies by AMD's tensor data mover (gfx1250), and transposed reads of LDS (gfx950), in Gluon."""
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -11,6 +12,9 @@ from triton.experimental import gluon  # noqa: E402
 from triton.experimental.gluon import language as gl  # noqa: E402
 
 import kvtrace  # noqa: E402
+from kvtrace.evaluate import Storage, TensorArgument, evaluate  # noqa: E402
+from kvtrace.ir import parse  # noqa: E402
+from kvtrace.recorded_calls.recorded import stage_artifact  # noqa: E402
 from kvtrace.schema.runs import plain_rows  # noqa: E402
 from kvtrace.schema.trace import open_trace  # noqa: E402
 
@@ -69,3 +73,67 @@ def test_a_read_before_the_wait_sees_what_was_there(tmp_path):
     with kvtrace.capture(tmp_path, target="hip:gfx1250"):
         early[(1,)](torch.randn(16, 32).half(), result)
     assert (result == 0).all()
+
+
+@gluon.jit
+def transposed_product(a, b, c):
+    LINES: gl.constexpr = gl.BlockedLayout([1, 8], [8, 8], [4, 1], [1, 0])
+    SHARED: gl.constexpr = gl.SwizzledSharedLayout(8, 1, 8, [1, 0])
+    MFMA: gl.constexpr = gl.amd.AMDMFMALayout(4, [32, 32, 16], True, [2, 2])
+    rows = gl.arange(0, 64, layout=gl.SliceLayout(1, LINES))[:, None]
+    places = rows * 64 + gl.arange(0, 64, layout=gl.SliceLayout(0, LINES))[None, :]
+    left = gl.allocate_shared_memory(gl.float16, [64, 64], SHARED, gl.load(a + places))
+    right = gl.allocate_shared_memory(gl.float16, [64, 64], SHARED, gl.load(b + places))
+    x = left.permute([1, 0]).load(gl.DotOperandLayout(0, MFMA, 8))
+    y = right.load(gl.DotOperandLayout(1, MFMA, 8))
+    product = gl.amd.cdna4.mfma(x, y, gl.zeros([64, 64], gl.float32, MFMA))
+    gl.store(c + places, gl.convert_layout(product, LINES))
+
+
+@pytest.mark.process
+def test_reads_that_transpose_are_evaluated_and_judged(tmp_path):
+    a, b, c = torch.randn(64, 64).half(), torch.randn(64, 64).half(), torch.zeros(64, 64)
+    with kvtrace.capture(tmp_path, target="hip:gfx950"):
+        transposed_product[(1,)](a, b, c)
+    torch.testing.assert_close(c, a.float().T @ b.float(), atol=1e-4, rtol=1e-4)
+    (row,) = plain_rows(open_trace(tmp_path).table("kernels"))
+    assert b"ds_read_b64_tr_b16" in open_trace(tmp_path).artifact(stage_artifact(row, "amdgcn"))
+    kvtrace.open(tmp_path).sanitize()
+    findings = plain_rows(open_trace(tmp_path).table("findings"))
+    assert {row["verdict"] for row in findings} == {"proven"}
+
+
+_PACKED = """
+#s = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0, 1]}>
+"builtin.module"() ({
+  "tt.func"() <{function_type = (!tt.ptr<i8>, !tt.ptr<i8>) -> (), sym_name = "k"}> ({
+  ^bb0(%p: !tt.ptr<i8>, %q: !tt.ptr<i8>):
+    %n = "tt.make_range"() <{start = 0 : i32, end = 32 : i32}> : () -> tensor<32xi32>
+    %s = "tt.splat"(%p) : (!tt.ptr<i8>) -> tensor<32x!tt.ptr<i8>>
+    %a = "tt.addptr"(%s, %n) : (tensor<32x!tt.ptr<i8>>, tensor<32xi32>) -> tensor<32x!tt.ptr<i8>>
+    %x = "tt.load"(%a) <{operandSegmentSizes = array<i32: 1, 0, 0>}> :
+      (tensor<32x!tt.ptr<i8>>) -> tensor<32xi8>
+    %y = "tt.reshape"(%x) : (tensor<32xi8>) -> tensor<4x8xi8>
+    %m = "ttg.local_alloc"(%y) : (tensor<4x8xi8>) -> !ttg.memdesc<4x8xi8, #s, #ttg.shared_memory>
+    %z = "amdg.local_load_packed_NAME"(%m) :
+      (!ttg.memdesc<4x8xi8, #s, #ttg.shared_memory>) -> tensor<8x4xi8>
+    %w = "tt.reshape"(%z) : (tensor<8x4xi8>) -> tensor<32xi8>
+    %t = "tt.splat"(%q) : (!tt.ptr<i8>) -> tensor<32x!tt.ptr<i8>>
+    %b = "tt.addptr"(%t, %n) : (tensor<32x!tt.ptr<i8>>, tensor<32xi32>) -> tensor<32x!tt.ptr<i8>>
+    "tt.store"(%b, %w) : (tensor<32x!tt.ptr<i8>>, tensor<32xi8>) -> ()
+    "tt.return"() : () -> ()
+  }) : () -> ()
+}) : () -> ()
+"""
+
+
+@pytest.mark.parametrize("name", ["tranposed", "transposed"])
+def test_pairs_of_four_bits_are_packed_along_the_other_axis(name):
+    before, after = np.arange(-16, 16, dtype=np.int8).reshape(4, 8) * 5, np.zeros((8, 4), np.int8)
+    arguments = [
+        TensorArgument("x", Storage(32, x.reshape(-1).view(np.uint8)), 0, "i8", (32,), (1,))
+        for x in (before, after)
+    ]
+    evaluate(parse(_PACKED.replace("NAME", name), "hip:gfx950"), arguments, (1,))
+    ones = np.stack((before & 15, before >> 4 & 15), 1).reshape(8, 8)
+    assert (after == (ones[:, ::2] | ones[:, 1::2] << 4)).all()
