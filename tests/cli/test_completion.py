@@ -21,7 +21,7 @@ def candidates(monkeypatch, capsys):
 def test_completion_offers_commands_their_second_words_and_options(candidates):
     assert candidates("sa") == ["sanitize"]
     assert candidates("rec", "trace") == ["recover"]
-    assert candidates("--s", "info") == ["--since", "--steps"]
+    assert candidates("--s", "info") == ["--stages", "--since", "--steps"]
     assert candidates("--j", "trace", "validate") == ["--json"]
     assert candidates("", "gate") == ["save", "list", "rm"]
     assert candidates("--no-r", "gate", "save") == ["--no-replay"]
