@@ -47,13 +47,13 @@ _FACTORS: Final = np.random.default_rng(0).integers(1 << 62, 1 << 63, 4, np.uint
 
 
 #: What following asks of a storage; `_known` returns it.
-_Known = tuple[int, int, State, Birth, Place | None, Place | None, bool, bool]
+_Known = tuple[int, int, State, Birth, Place | None, Place | None, bool, bool, bool]
 
 
 def _known(life: Life) -> _Known:
     return (
         life.begin, life.size, life.state, life.birth, life.given, life.source, life.is_read,
-        life.rounded,
+        life.is_missed, life.rounded,
     )  # fmt: skip
 
 
@@ -73,7 +73,7 @@ class _Change(NamedTuple):
         """Change a storage; `times` are those of the block's events, ns."""
         (
             life.begin, life.size, life.state, life.birth, life.given, life.source, life.is_read,
-            life.rounded,
+            life.is_missed, life.rounded,
         ) = self.known  # fmt: skip
         if self.made is not None:
             life.made = int(times[self.made])

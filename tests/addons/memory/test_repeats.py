@@ -172,7 +172,7 @@ def described(follower):
         list(follower.undeclared.items()), brought(follower.spoiled), brought(follower.carried),
         sorted(
             (life.begin, life.size, state(life.state), str((life.birth, life.made, life.written,
-             life.writer, life.given, life.source, life.is_read, life.rounded)))
+             life.writer, life.given, life.source, life.is_read, life.is_missed, life.rounded)))
             for life in follower.lives
         ),
     )  # fmt: skip
@@ -207,7 +207,7 @@ STEP = [
     [
         (0, [("allocate", A, 64, False)]),
         (0, [("operator", ZEROS, 0, A)]),
-        (1, [("launch", WRITES_HALF, B)]),
+        (1, [("launch", WRITES_HALF, B), ("launch", READS_ALL, B)]),
         (1, []),
         (2, [("varied", 2, A)]),
         (3, [("launch", READS_ALL, A), ("launch", READS_ALL, A)]),
