@@ -1,4 +1,4 @@
-"""Places such as `kernels.py:6:21` as links of the terminal (OSC 8).
+"""Places such as `file.py:6:21` as links of the terminal (OSC 8).
 
 Format: https://gist.github.com/egmontkob/eb114294efbcd5adb1944c9f3cb5feda, which names VTE 0.50 as
 the first with links; a line in a `file:` address: https://sw.kovidgoyal.net/kitty/open_actions;
