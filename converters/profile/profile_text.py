@@ -208,7 +208,9 @@ def _excluded_text(profile: Profile, kernels: Sequence[KernelProfile], width: in
     if compiling_launches:
         compiling_ns = sum(k.measured.compiling_ns or 0 for k in kernels)
         launches = plural(compiling_launches, "launch")
-        text = f"host time excludes {launches} that compiled or loaded the kernel"
+        is_timed = any(k.measured.host_ns is not None for k in kernels)
+        excludes = "host time excludes" if is_timed else "no host time is shown of"
+        text = f"{excludes} {launches} that compiled or loaded the kernel"
         lines += wrapped(f"{text} ({duration(compiling_ns)})", width)
     if profile.device_time is not None or any(k.measured.device_executions for k in kernels):
         lines += _executed_text(kernels, width)

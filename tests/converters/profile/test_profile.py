@@ -69,6 +69,13 @@ def test_a_kernel_that_was_compiled_and_not_launched_is_not_in_the_text(replayed
     assert not any("softmax" in line for line in profile_text(profile))
 
 
+def test_host_time_of_compiling_launches_alone_is_not_called_excluded(replayed):
+    profile = profile_of(replayed)
+    kernels = tuple(replace(k, measured=replace(k.measured, host_ns=None)) for k in profile.kernels)
+    text = " ".join(" ".join(profile_text(replace(profile, kernels=kernels), width=120)).split())
+    assert "no host time is shown of 1 launch that compiled or loaded the kernel" in text
+
+
 def test_every_column_is_under_measured_or_derived(replayed):
     lines = profile_text(profile_of(replayed), full=True, width=120)
     answer, *rest = (" ".join(line.split()) for line in lines)
