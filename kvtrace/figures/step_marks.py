@@ -82,9 +82,8 @@ class StepMark:
 
     def repeats(self, least: int) -> bool:
         """Return whether there are enough steps, which take most of the time of all."""
-        bounds = self.bounds
-        least_covered = _LEAST_COVERED * int(bounds[-1] - bounds[0])
-        return bounds.size > least and self._covered >= least_covered
+        lasts = int(self.bounds[-1] - self.bounds[0])
+        return self.bounds.size > least and self._covered >= _LEAST_COVERED * lasts
 
     def number_of(self, times: Integers) -> int:
         """Return how many times lie between the first step's begin and the end of ranges."""
@@ -153,11 +152,12 @@ class ProgramMarks:
     def _others(self) -> list[StepMark]:
         """Return the marks that name no step; numbered names that occur once each are one mark."""
         of_name: Mapping[str, Sequence[object]] = {**self._instants, **self._ranges}
-        names = [name for name in of_name if not _OF_LIBRARIES.match(name)]
-        numbered = [n for n in names if _NUMBERED.fullmatch(n) and len(of_name[n]) == 1]
-        return self._titled(numbered) + [
-            mark for name in names if name not in numbered and (mark := self.called(name))
-        ]
+        names: tuple[list[str], list[str]] = [], []
+        for name in of_name:
+            if not _OF_LIBRARIES.match(name):
+                names[len(of_name[name]) == 1 and bool(_NUMBERED.fullmatch(name))].append(name)
+        single = [mark for name in names[False] if (mark := self.called(name))]
+        return single + self._titled(names[True])
 
     def _optimizers(self) -> list[StepMark]:
         """Return the ends of the steps of torch's optimizers, of those with several steps."""
