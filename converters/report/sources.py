@@ -153,12 +153,19 @@ class _RowsByCall:
         self.table = table
         self.calls: Integers = calls
         # Slices of arrays are converted in two thirds of the time that a slice of a table takes.
-        columns = plain_times(table).unify_dictionaries().columns
-        self._arrays = [column.combine_chunks() for column in columns]
-        self._names = table.column_names
+        batches = plain_times(table).to_batches()
+        self._batches = [batch.columns for batch in batches]
+        self._ends = np.cumsum([batch.num_rows for batch in batches])
 
     def rows(self, call_id: int) -> list[dict[str, Any]]:
         """Return the rows of one call."""
         first, stop = np.searchsorted(self.calls, (call_id, call_id + 1))
-        values = (array.slice(first, stop - first).to_pylist() for array in self._arrays)
-        return [dict(zip(self._names, row, strict=True)) for row in zip(*values, strict=True)]
+        names, rows = self.table.column_names, []
+        while first < stop:
+            batch = int(np.searchsorted(self._ends, first, "right"))
+            arrays, end = self._batches[batch], self._ends[batch]
+            place = first - end + len(arrays[0])
+            values = (array.slice(place, stop - first).to_pylist() for array in arrays)
+            rows += [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
+            first = end
+        return rows
