@@ -41,7 +41,7 @@ STAGES = {"ttgir": TTGIR, "ptx": PTX}
 
 
 def test_lines_have_the_figures_of_their_ops():
-    pytest.importorskip("triton")
+    pytest.importorskip("triton", minversion="3.7")
     lines = kernel_layouts(STAGES.get)
     values = {"bank_ways": 16, "vector_bytes": 8, "converted_bytes": 32768}
     assert lines[FILE, 12] == LineLayout({"vector_bytes": 4})
@@ -52,7 +52,7 @@ def test_lines_have_the_figures_of_their_ops():
 
 
 def test_ldmatrix_marks_the_ways_as_those_of_the_model():
-    pytest.importorskip("triton")
+    pytest.importorskip("triton", minversion="3.7")
     ptx = PTX.replace("st.global", "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r1};\n\tst.global")
     lines = kernel_layouts({"ttgir": TTGIR, "ptx": ptx}.get)
     assert (lines[FILE, 12].by_model, lines[FILE, 13].by_model) == (False, True)

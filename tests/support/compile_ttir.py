@@ -26,19 +26,10 @@ from kvtrace.backends.compiled_kernels import generic
 HOPPER = GPUTarget("cuda", 90, 32)
 
 
-def compile_ttir(
-    function: JITFunction[Any],
-    signature: Mapping[str, str],
-    constexprs: Mapping[str, Any] | None = None,
-    *,
-    divisible_by_16: tuple[str, ...] = (),
-    target: GPUTarget = HOPPER,
-    stage: str = "ttir",
-    **options: Any,
-) -> str:
-    """Compile to TTIR, or to TTGIR, as Triton prints it; arguments as `compile_stages`."""
-    settings = {"divisible_by_16": divisible_by_16, "target": target, "last": stage, **options}
-    return compile_stages(function, signature, constexprs, **settings)[stage]
+def compile_ttir(function: JITFunction[Any], *arguments: Any, **settings: Any) -> str:
+    """Compile to TTIR, or to `stage`, as Triton prints it; arguments as `compile_stages`."""
+    stage = settings.pop("stage", "ttir")
+    return compile_stages(function, *arguments, last=stage, **settings)[stage]
 
 
 def compile_stages(

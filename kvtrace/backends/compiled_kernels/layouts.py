@@ -47,10 +47,6 @@ class _Value(NamedTuple):
     is_shared: bool
 
 
-class _UnknownLayoutError(Exception):
-    """Raised for a type whose layout must not reach Triton's functions."""
-
-
 def layout_costs(ttgir: str, ops: Sequence[LayoutOp]) -> list[LayoutCost]:
     """Return the cost of each op of TTGIR; equal types are asked about once.
 
@@ -90,27 +86,27 @@ def _costs(ttgir: str, ops: Iterable[LayoutOp]) -> list[LayoutCost]:
 
 
 def _cost(builder: Any, op: LayoutOp, source: Any, target: Any) -> LayoutCost:
-    try:
-        first, second = _value(builder, source), _value(builder, target)
-    except _UnknownLayoutError as reason:
-        return LayoutCost(None, str(reason))
+    first, second = _value(builder, source), _value(builder, target)
+    if isinstance(first, str) or isinstance(second, str):
+        return LayoutCost(None, first if isinstance(first, str) else str(second))
     if op.converts:
         return _conversion_cost(first, second)
     return LayoutCost(_bank_ways(*((first, second) if second.is_shared else (second, first))))
 
 
-def _value(builder: Any, handle: Any) -> _Value:
+def _value(builder: Any, handle: Any) -> _Value | str:
+    """Return a value, or why its layout must not reach Triton's functions."""
     from triton._C.libtriton.linear_layout import LinearLayout
 
     name = str(handle.get_type())
     unknown = sorted(set(_ATTRIBUTE.findall(name)) - _KNOWN)
     elements = _ELEMENTS.search(name)
     if unknown or elements is None or "fp4Padded = true" in name:
-        raise _UnknownLayoutError(f"Triton has no linear layout of {', '.join(unknown) or name}")
+        return f"Triton has no linear layout of {', '.join(unknown) or name}"
     shape = [int(extent) for extent in elements[1].split("x")[:-1]]
     allocated = _ALLOCATED.search(name)
     if allocated and [int(n) for n in allocated[1].split("x")][-len(shape) :] != shape:
-        raise _UnknownLayoutError("it is of a part of a buffer")
+        return "it is of a part of a buffer"
     is_shared = name.startswith("!ttg.memdesc")
     getter = f"get_gluon_layout_from_{'memdesc' if is_shared else 'tensor'}"
     linear = builder.to_linear_layout(getattr(builder, getter)(handle)._to_ir(builder), shape)

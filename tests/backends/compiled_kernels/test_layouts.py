@@ -70,34 +70,24 @@ def _powers(limit):
     return [1 << bit for bit in range(limit.bit_length() - 1)]
 
 
-def asked(head, tensor, memory):
-    """Triton's linear layout of a tensor, and its own count of conflicts plus one."""
+def compare(head, tensor, memory):
+    """Compare kvtrace's ways with those of all lanes, and these with Triton's own count."""
     shape = [int(n) for n in re.findall(r"(\d+)x", tensor)]
     bits = int(re.search(r"x[a-z]+(\d+)", tensor)[1])
     text = f"{head}module {{ tt.func public @f(%a: {tensor}, %b: {memory}) {{ tt.return }} }}"
     with parsed_by_triton(text) as (module, context, _):
-        builder = GluonOpBuilder(context)
-        function = module.get_function("f")
+        builder, function = GluonOpBuilder(context), module.get_function("f")
         layout = builder.get_gluon_layout_from_tensor(function.args(0))._to_ir(builder)
         shared = builder.get_gluon_layout_from_memdesc(function.args(1))._to_ir(builder)
-        linear = builder.to_linear_layout(layout, shape)
-        own = None
-        if triton.__version__.startswith("3.7."):  # later ones want a module with a target
-            own = builder.get_shared_bank_conflicts(layout, shared, shape, bits) + 1
-        return elements_of(linear), str(function.args(1).get_type()), shape, bits, own
-
-
-def compare(head, tensor, memory):
-    """Compare kvtrace's ways with those of all lanes, and these with Triton's own count."""
-    elements, name, shape, bits, own = asked(head, tensor, memory)
-    places = swizzled(name, shape, elements)
-    (cost,) = layout_costs(head, [LayoutOp(0, False, memory, tensor)])
-    ways, size = counted_ways(places, bits)
-    assert cost.value == ways, (tensor, memory, head)
-    if own is None or size < 4:
-        return False  # narrower than a word, where Triton's count misses some
-    assert own == counted_ways(places, bits, places.shape[1])[0]
-    return True
+        elements = elements_of(builder.to_linear_layout(layout, shape))
+        places = swizzled(str(function.args(1).get_type()), shape, elements)
+        (cost,) = layout_costs(head, [LayoutOp(0, False, memory, tensor)])
+        ways, size = counted_ways(places, bits)
+        assert cost.value == ways, (tensor, memory, head)
+        # Triton's count misses some of vectors below a word; from 3.8 on it wants a target.
+        if size >= 4 and triton.__version__.startswith("3.7."):
+            conflicts = builder.get_shared_bank_conflicts(layout, shared, shape, bits)
+            assert conflicts + 1 == counted_ways(places, bits, places.shape[1])[0]
 
 
 def split(draw, threads):
@@ -126,22 +116,16 @@ def random_layouts(draw):
 
 def test_ways_of_random_layouts_are_those_of_all_lanes():
     draw = random.Random(7)
-    assert sum(compare(*random_layouts(draw)) for _ in range(30)) > 12
-
-
-PRODUCTS = [
-    (arch, dtype, sizes)
-    for arch in ("sm_80", "gfx942")
-    for dtype in ("fp16", "fp32", "bf16")
-    for sizes in ((64, 64, 32), (128, 32, 64))
-]
+    for _ in range(30):
+        compare(*random_layouts(draw))
 
 
 @pytest.mark.costly("compiles twelve products; random layouts stay by day")
 def test_ways_of_compiled_products_are_those_of_all_lanes():
     compared = 0
-    for arch, dtype, (rows, columns, inner) in PRODUCTS:
-        sizes = {"M": rows, "N": columns, "K": inner}
+    tiles = ({"M": 64, "N": 64, "K": 32}, {"M": 128, "N": 32, "K": 64})
+    cases = itertools.product(("sm_80", "gfx942"), ("fp16", "fp32", "bf16"), tiles)
+    for arch, dtype, sizes in cases:
         ttgir = compiled("product", arch, dtype, last="ttgir", **sizes)["ttgir"]
         head = "".join(re.findall(r"^#(?!loc)\w+ = #.*\n", ttgir, re.MULTILINE))
         pairs = set()
@@ -151,8 +135,9 @@ def test_ways_of_compiled_products_are_those_of_all_lanes():
                 pairs.add(tuple(sorted((match[2], match[3]), key=lambda t: "memdesc" in t)))
         swizzles = set(re.findall(r"^(#\w+) = #ttg\.swizzled_shared", head, re.MULTILINE))
         for tensor, memory in pairs:
-            if re.search(r"#\w+", memory)[0] in swizzles:
-                compared += compare(head, tensor, memory)
+            if re.search(r"#\w+", memory)[0] in swizzles and "mutable, " not in memory:
+                compare(head, tensor, memory)
+                compared += 1
     assert compared >= 20
 
 
@@ -173,7 +158,7 @@ def test_layouts_that_triton_does_not_tell_are_unknown():
 
 
 _SHARED = re.compile(
-    r"\b(?:ld|st)\.shared(?:\.v(\d))?\.b(\d+)|\b(?:ldmatrix|stmatrix)\S*\.x(\d)"
+    r"\b(?:ld|st)\.shared(?:::cta)?(?:\.v(\d))?\.b(\d+)|\b(?:ldmatrix|stmatrix)\S*\.x(\d)"
     r"|\bds_(?:read|write)(2)?(?:st64)?_[bui](\d+)"
 )
 
