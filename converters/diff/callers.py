@@ -226,16 +226,17 @@ def _change(before: _Program, after: _Program) -> str:
     if not old and not new:
         return ""
     partners = {_name(text): text for text in old}
-    rest = [text for name, text in partners.items() if name not in set(map(_name, new))]
+    rest = [text for name, text in partners.items() if name not in {*map(_name, new)}]
     for new_text in new:
         old_text = partners.get(_name(new_text)) or (rest.pop(0) if rest else None)
-        sides = [[] if text is None else text.tree.body for text in (old_text, new_text)]
-        statements = [list(_statements(body)) for body in sides]
+        if old_text is None:
+            continue  # the text that calls it has changed, too
+        statements = [list(_statements(text.tree.body)) for text in (old_text, new_text)]
         codes = [[code for code, _ in side] for side in statements]
         for kind, a, _, b, b_end in SequenceMatcher(None, codes[0], codes[1], False).get_opcodes():
             if kind == "delete" or (kind == "replace" and b == b_end):
                 code, line = statements[0][a]
-                return f"`{_short(code)}`, {(old_text or new_text).line(line)} of BEFORE, is gone"
+                return f"`{_short(code)}`, {old_text.line(line)} of BEFORE, is gone"
             if kind == "insert":
                 code, line = statements[1][b]
                 return f"`{_short(code)}`, {new_text.line(line)}, is new"
@@ -247,9 +248,10 @@ def _change(before: _Program, after: _Program) -> str:
 
 
 def _name(text: _Text) -> tuple[str, str]:
-    """Return the file of a text, and the function or class that it is; "" for a whole module."""
-    first = text.tree.body[0] if len(text.tree.body) == 1 else None
-    return PurePath(text.path).name, getattr(first, "name", "")
+    """Return the file of a text, and the function that it ends with; "" if it is a whole module."""
+    last = ast.walk(text.tree.body[-1]) if text.tree.body else ()
+    names = [node.name for node in last if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    return PurePath(text.path).name, ".".join(names)
 
 
 def _statements(body: Sequence[ast.stmt]) -> Iterator[tuple[str, int]]:

@@ -93,14 +93,14 @@ def test_functions_are_paired_by_name_before_the_rest():
     old, new, other = (
         _Program(tuple(_Text("run.py", ast.parse(text)) for text in texts), "")
         for texts in (
-            ["x = made()\nscale[(8,)](x)"],
-            ["def run(x):\n    scale[(8,)](x)", "x = made()\nrun(x)"],
-            ["def call(x):\n    scale[(8,)](x)", "x = made()\ncall(x)"],
+            ["import torch\nx = made()\nscale[(8,)](x)"],
+            ["import torch\ndef run(x):\n    scale[(8,)](x)", "import torch\nx = made()\nrun(x)"],
+            ["import torch\ndef call(x):\n    scale[(8,)](x)", "import torch\nx = made()\ncall(x)"],
         )
     )
 
-    assert _change(old, new) == "`def run(x):`, run.py:1, is new"
-    assert _change(new, other) == "`def call(x):` was `def run(x):` (run.py:1)"
+    assert _change(old, new) == "`run(x)` was `scale[8,](x)` (run.py:3)"
+    assert _change(new, other) == "`def call(x):` was `def run(x):` (run.py:2)"
 
 
 @pytest.mark.parametrize(
