@@ -284,19 +284,20 @@ def constant_of(value: Value) -> int | float | None:
 
 def warps_of(op: Op) -> int:
     """Return the number of warps that run an op: its partition's, or all of a program's."""
-    region, around = partition_of(op), op
+    region = partition_of(op)
     if region is not None and (holder := region.owner).parent is not None:
         counts = holder.parent.attributes.get("partitionNumWarps")
         if isinstance(counts, DenseArrayAttribute) and len(counts.values) == len(holder.regions):
             return int(counts.values[holder.regions.index(region)])
-    while around.parent is not None:
-        around = around.parent
-    return int(attribute(around, "ttg.num-warps", 1))
+    return _of_module(op, "ttg.num-warps", 1)
 
 
 def threads_of(op: Op) -> int:
     """Return the number of threads that run an op."""
-    around = op
-    while around.parent is not None:
-        around = around.parent
-    return warps_of(op) * int(attribute(around, "ttg.threads-per-warp", 32))
+    return warps_of(op) * _of_module(op, "ttg.threads-per-warp", 32)
+
+
+def _of_module(op: Op, name: str, default: int) -> int:
+    while op.parent is not None:
+        op = op.parent
+    return int(attribute(op, name, default))
