@@ -1,7 +1,6 @@
 """Traces that break a rule of docs/format.md, and the sentence with which `validate` says so."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from kvtrace.schema.content import stack_id
@@ -19,16 +18,6 @@ from tests.schema.conformance_cases import (
     parts,
     run_row,
 )
-
-
-@dataclass(frozen=True)
-class Broken:
-    """A trace that breaks a rule, and the sentence on it; `warning`: the rule is a SHOULD."""
-
-    sentence: str
-    parts: Sequence[Part]
-    warning: bool = False
-
 
 #: Frames of a stack, and the id that they have.
 FRAMES: Final = [{"file": "a.py", "line": 3, "column": 1, "function": "f"}]
@@ -90,328 +79,180 @@ def _older(version: str, **more: Any) -> list[Part]:
 
 _LAUNCH: Final = {"launch_seq": 0, "call_id": 0}
 _NOT_NAMED: Final = "required_features does not name {}, which rows of {} imply"
+_DIFFERS: Final = "args[0] of call 0 has the {}, and the signature of kernel 0 has the {}"
 _UNREGISTERED: Final = "{0} has the word {1!r}, which is not registered; write it as producer:{1}"
-#: Each trace by what is wrong in it.
-BROKEN: Final[Mapping[str, Broken]] = {
-    "weights of launches": Broken(
-        _NOT_NAMED.format("weights", "launches"), _rows("launches", weight=3)
-    ),
-    "weights of executions": Broken(
-        _NOT_NAMED.format("weights", "gpu_kernels"), _executions(weight=2)
-    ),
-    "trials": Broken(_NOT_NAMED.format("trials", "launches"), _rows("launches", phase="autotune")),
-    "warm-ups": Broken(_NOT_NAMED.format("trials", "launches"), _rows("launches", phase="warmup")),
-    "captured launches": Broken(
-        _NOT_NAMED.format("graph-replays", "launches"), _rows("launches", phase="graph_capture")
-    ),
-    "replayed executions": Broken(
-        _NOT_NAMED.format("graph-replays", "gpu_kernels"), _executions(graph_id=1)
-    ),
-    "dropped rows": Broken(
-        "required_features does not name partial, and rows were dropped",
-        parts(RUN, run_row(dropped_rows=5, required_features=[]), PLAIN),
-    ),
-    "empty name": Broken("name is empty in row 0 (kernel_id 0)", _rows("kernels", name="")),
-    "device -1 of launches": Broken(
-        "device is negative in row 0 (seq 0)", _rows("launches", device=-1)
-    ),
-    "device -1 of executions": Broken(
-        "device is negative in row 0 (record 0)", _executions(device=-1)
-    ),
-    "negative grid": Broken("grid_y is negative in row 0 (call_id 0)", _rows("calls", grid_y=-1)),
-    "column of a later version": Broken(
-        "column producer came with version 1.12, and the metadata says 1.3",
-        changed("runs", version="1.3"),
-    ),
-    "weights in version 1.3": Broken(
-        "column weight came with version 1.7, and the metadata says 1.3", _older("1.3", weight=None)
-    ),
-    "field that the format does not have": Broken(
-        "the format has no field stages.tool",
-        changed(
-            "kernels",
-            rows=[{"kernel_id": 0, "name": "scale", "stages": [{"stage": "ttir", "tool": "acme"}]}],
-            fields={"stages": {"stage": "string", "tool": "string"}},
-        ),
-    ),
-    "field of another type": Broken(
-        "column stages is list<element: struct<stage: int64>>, not list",
-        changed(
-            "kernels",
-            rows=[{"kernel_id": 0, "name": "scale", "stages": [{"stage": 4}]}],
-            fields={"stages": {"stage": "int64"}},
-        ),
-    ),
-    "times without a time zone": Broken(
-        "column enter is timestamp[ns], not timestamp[ns, tz=UTC]",
-        changed(
-            "launches",
-            rows=[{"seq": 0, "call_id": 0, "exit": START}],
-            columns={"enter": ("timestamp[ns]", [START])},
-        ),
-    ),
-    "one argument for five parameters": Broken(
-        "args of call 0 has 1 entries, and the signature of kernel 0 5", _args(TENSOR, signature=5)
-    ),
-    "two arguments for one parameter": Broken(
-        "args of call 0 has 2 entries, and the signature of kernel 0 1",
-        _args(TENSOR, TENSOR, signature=1),
-    ),
-    "alias group of a later argument": Broken(
-        "args[0] of call 0 has the alias_group 7", _argument(alias_group=7)
-    ),
-    "alias group of a scalar": Broken(
-        "args[0] of call 0 has the alias_group 0, and is a scalar, which has no storage",
-        _args({"kind": "scalar", "alias_group": 0}),
-    ),
-    "alias group of an argument that has another": Broken(
-        "args[2] of call 0 has the alias_group 1, and args[1] has the alias_group 0",
-        _args(TENSOR, TENSOR, {**TENSOR, "alias_group": 1}),
-    ),
-    "alias group of an argument that has none": Broken(
-        "args[1] of call 0 has the alias_group 0, and args[0] has none",
-        _args({"kind": "scalar", "scalar": "4"}, TENSOR),
-    ),
-    "tensor for a number": Broken(
-        "args[0] of call 0 has the kind tensor, and the signature of kernel 0 has the type i32",
-        _args(TENSOR, signature=[{"type": "i32"}]),
-    ),
-    "scalar for a constexpr": Broken(
-        "args[0] of call 0 has the kind scalar, and the signature of kernel 0 has the type const",
-        _args({"kind": "scalar", "scalar": "4"}, signature=[{"type": "constexpr"}]),
-    ),
-    "constexpr for a pointer": Broken(
-        "args[0] of call 0 has the kind constexpr, and the signature of kernel 0 has the type *i8",
-        _args({"kind": "constexpr"}, signature=[{"type": "*i8"}]),
-    ),
-    "value of a constexpr": Broken(
-        "args[0] of call 0 has the scalar '32', and the signature of kernel 0 has the constexpr",
-        _args({"kind": "constexpr", "scalar": "32"}, signature=[{"constexpr": "64"}]),
-    ),
-    "no run": Broken("its metadata names no run", changed("launches", of_run="")),
-    "two rows of a run": Broken(
-        "it has 2 rows instead of one", changed("runs", rows=[run_row(), run_row()])
-    ),
-    "record of another execution": Broken(
-        "1 rows repeat the record of an earlier row",
-        parts(RUN, run_row(), {"gpu_kernels": [execution(3, 0, 5), execution(3, 9, 5)]}),
-    ),
-    "nulls first": Broken(
-        "its rows are not in the order of start",
-        parts(RUN, run_row(), {"gpu_kernels": [{"record": 0, "start": None}, execution(1, 0, 5)]}),
-    ),
-    "negative alias group": Broken(
-        "args[0].alias_group is negative in row 0 (call_id 0)", _argument(alias_group=-1)
-    ),
-    "negative size": Broken("args[0].shape[0] is negative in row 0", _argument(shape=[-1])),
-    "strides of another rank": Broken(
-        "args[0] of call 0 has 2 strides for a shape of 1 axes", _argument(strides=[4, 1])
-    ),
-    "no strides of a shape": Broken(
-        "args[0] of call 0 has 0 strides for a shape of 1 axes", _argument(strides=[])
-    ),
-    "null argument": Broken("args[1] of call 0 is null", _args(TENSOR, None)),
-    "alignment 24": Broken("args[0] of call 0 has the alignment 24", _argument(alignment=24)),
-    "alignment -4": Broken("args[0].alignment is negative in row 0", _argument(alignment=-4)),
-    "negative offset": Broken(
-        "args[0].offset_bytes is negative in row 0", _argument(offset_bytes=-8)
-    ),
-    "negative storage": Broken(
-        "args[0].storage_bytes is negative in row 0", _argument(storage_bytes=-1)
-    ),
-    "empty module": Broken("module is empty in row 0 (kernel_id 0)", _rows("kernels", module="")),
-    "empty file": Broken("file is empty in row 0 (kernel_id 0)", _rows("kernels", file="")),
-    "empty name of a parameter": Broken(
-        "signature[1].name is empty in row 0", _signature({}, {"name": ""})
-    ),
-    "memory of -1 bytes": Broken(
-        "devices[0].memory_bytes is negative in row 0 (run_id ",
-        parts(RUN, run_row(devices=[{"index": 0, "memory_bytes": -1}]), PLAIN),
-    ),
-    "registers -1": Broken("registers is negative in row 0", _rows("kernels", registers=-1)),
-    "time -1": Broken("exit is negative in row 0 (seq 0)", _rows("launches", enter=None, exit=-1)),
-    "negative line of a frame": Broken(
-        "frames[1].line is negative in row 0",
-        parts(RUN, run_row(), {**PLAIN, "stacks": [{"stack_id": _ID, "frames": _NEGATIVE}]}),
-    ),
-    "text of a scalar": Broken(
-        "args[0] of call 0 has the scalar 'abc', which is no literal of i32", _scalar("abc", "i32")
-    ),
-    "scalar beyond its type": Broken(
-        "args[0] of call 0 has the scalar '-1', which is no literal of u8", _scalar("-1", "u8")
-    ),
-    "truth value of a float": Broken(
-        "args[0] of call 0 has the scalar 'True', which is no literal of fp32",
-        _scalar("True", "fp32"),
-    ),
-    "scalar that is no number": Broken(
-        "args[0] of call 0 has the scalar '0x10', which is no literal", _scalar("0x10", None)
-    ),
-    "name of another parameter": Broken(
-        "args[0] of call 0 has the name 'y', and the signature of kernel 0 has 'x' there",
-        _args({**TENSOR, "name": "y"}, signature=1),
-    ),
-    "execution of another call": Broken(
-        "call_id of record 0 is 1, and that of its launch 0 0", _executions(launch_seq=0, call_id=1)
-    ),
-    "addresses of another call": Broken(
-        "addresses of a launch of call 0 has 1 entries, and the call 2 tensors and descriptors",
-        parts(RUN, run_row(), {**PLAIN, "launches": launches(0, 0, addresses=[4096])}),
-    ),
-    "alignment against the hint": Broken(
-        "args[0] of call 0 has the alignment 4, and the signature of kernel 0 has the divisibility",
-        _args({**TENSOR, "alignment": 4}, signature=[{"type": "*fp32", "divisibility": 16}]),
-        warning=True,
-    ),
-    "dtype of another type": Broken(
-        "args[0] of call 0 has the dtype fp32, and the signature of kernel 0 has the type *fp16",
-        _args(TENSOR, signature=[{"type": "*fp16"}]),
-        warning=True,
-    ),
-    "sizes of one storage": Broken(
-        "args[1] of call 0 has a storage of 32 bytes, and args[0] has the same one of 16",
-        _args({**TENSOR, "storage_bytes": 16}, {**TENSOR, "storage_bytes": 32}),
-        warning=True,
-    ),
-    "copy with a call": Broken(
-        "call_id is not null in row 0 (record 0), which is a copy or fill",
-        _executions(kind="copy", call_id=0),
-        warning=True,
-    ),
-    "table without rows": Broken(
-        "it has no rows, and a table without rows has no folder",
-        [Part("marks", [], columns={"mark_id": ("int64", [])}), *_rows("launches")],
-        warning=True,
-    ),
-    "execution before its launch": Broken(
-        "record 0 starts 2,000,000 ns before its launch 0",
-        parts(RUN, run_row(), {**PLAIN, "gpu_kernels": [execution(0, -2_000_000, 5, **_LAUNCH)]}),
-        warning=True,
-    ),
-    "execution before its run": Broken(
-        "start of an execution is 61 s before started of the run",
-        parts(RUN, run_row(started=START + 61_000_000_000), {"gpu_kernels": [execution(0, 0, 5)]}),
-        warning=True,
-    ),
-    "execution after its run": Broken(
-        "end of an execution is 70 s after ended of the run",
-        parts(RUN, run_row(ended=START), {"gpu_kernels": [execution(0, 70_000_000_000, 5)]}),
-        warning=True,
-    ),
-    "type of a parameter": Broken(
-        "signature[0] of row 0 (kernel_id 0) has the type 'float*', which is none of Triton's",
-        _signature({"type": "float*"}),
-        warning=True,
-    ),
-    "type of another DSL": Broken(
-        "has the type '*float32', which is none of Triton's",
-        _signature({"type": "*fp32"}, {"type": "*float32"}),
-        warning=True,
-    ),
-    "kind of execution": Broken(
-        _UNREGISTERED.format("kind", "memcpy"), _executions(kind="memcpy"), warning=True
-    ),
-    "ending": Broken(
-        _UNREGISTERED.format("ending", "done"),
-        parts(RUN, run_row(ending="done"), PLAIN),
-        warning=True,
-    ),
-    "id of a run": Broken(
-        "its id is not a time in UTC and 8 digits",
-        parts("myrun", run_row("myrun"), PLAIN),
-        warning=True,
-    ),
-    "time in the id of a run": Broken(
-        "the time in its id, 20260102-030405-000, is before started",
-        parts(RUN, run_row(started=START + 61_000_000_000), PLAIN),
-        warning=True,
-    ),
-    "time of another run": Broken(
-        "the time in its id, 20260102-030405-000, is after ended",
-        parts(RUN, run_row(started=1, ended=START - 61_000_000_000), PLAIN),
-        warning=True,
-    ),
-    "no producer": Broken(
-        "it has no producer and no producer_version; a producer should name itself",
-        parts(RUN, {"run_id": RUN}, PLAIN),
-        warning=True,
-    ),
-    "no version of the producer": Broken(
-        "it has no producer_version; a producer should name itself",
-        _rows("launches"),
-        warning=True,
-    ),
-    "no compression": Broken(
-        "it is not compressed; producers should use zstd",
-        changed("launches", options={"compression": "none"}),
-        warning=True,
-    ),
-    "older version of the run": Broken(
-        "producer came with version 1.12, and runs.schema_version is 1.3",
-        parts(RUN, run_row(schema_version="1.3"), PLAIN),
-        warning=True,
-    ),
-    "features null in 1.13": Broken(
-        "required_features is null, and since 1.13 runs name them",
-        parts(RUN, run_row(), PLAIN, version="1.13"),
-        warning=True,
-    ),
-    "launch ends before it begins": Broken(
-        "exit is before enter in row 0 (seq 0)",
-        _ranges("launches", "enter", "exit", seq=0, call_id=0),
-        warning=True,
-    ),
-    "execution ends before it begins": Broken(
-        "end is before start in row 0 (record 0)",
-        _ranges("gpu_kernels", "start", "end", record=0),
-        warning=True,
-    ),
-    "mark ends before it begins": Broken(
-        "end is before begin in row 0", _ranges("marks", "begin", "end", mark_id=0), warning=True
-    ),
-    "run ends before it begins": Broken(
-        "ended is before started in row 0",
-        parts(RUN, run_row(started=START, ended=1), PLAIN),
-        warning=True,
-    ),
-    "origin": Broken(
-        _UNREGISTERED.format("origin", "foo"), _rows("kernels", origin="foo"), warning=True
-    ),
-    "phase": Broken(
-        _UNREGISTERED.format("phase", "replayed"), _rows("launches", phase="replayed"), warning=True
-    ),
-    "stage": Broken(
-        _UNREGISTERED.format("stages.stage", "sass9"),
-        _rows("kernels", stages=[{"stage": "sass9"}]),
-        warning=True,
-    ),
-    "dtype": Broken(
-        _UNREGISTERED.format("args.dtype", "float32"), _argument(dtype="float32"), warning=True
-    ),
-    "dtype of a scalar": Broken(
-        _UNREGISTERED.format("args.dtype", "float32"), _scalar("2.0", "float32"), warning=True
-    ),
-    "kind of argument": Broken(
-        _UNREGISTERED.format("args.kind", "ptr"), _argument(kind="ptr"), warning=True
-    ),
-    "tensor beyond its storage": Broken(
-        "args[0] of call 0 ends at byte 16 of a storage of 12",
-        _argument(offset_bytes=0, storage_bytes=12),
-        warning=True,
-    ),
-    "table that the format does not have": Broken(
-        "acme_power: it is not read",
-        [Part("acme_power", [], columns={"watts": ("double", [310.5])}), *_rows("launches")],
-        warning=True,
-    ),
-    "stack id": Broken(
-        "stack_id 1 is not the hash of its frames, ",
-        parts(RUN, run_row(), {**PLAIN, "stacks": [{"stack_id": 1, "frames": FRAMES}]}),
-        warning=True,
-    ),
-    "compression": Broken(
-        "it is compressed with SNAPPY; producers should use zstd",
-        changed("launches", options={"compression": "snappy"}),
-        warning=True,
+#: A trace that breaks each rule, by a part of the sentence on it.
+REQUIRED: Final[Mapping[str, Sequence[Part]]] = {
+    _NOT_NAMED.format("weights", "launches"): _rows("launches", weight=3),
+    _NOT_NAMED.format("weights", "gpu_kernels"): _executions(weight=2),
+    _NOT_NAMED.format("trials", "launches"): _rows("launches", phase="autotune"),
+    "does not name trials, which rows of launches imply": _rows("launches", phase="warmup"),
+    _NOT_NAMED.format("graph-replays", "launches"): _rows("launches", phase="graph_capture"),
+    _NOT_NAMED.format("graph-replays", "gpu_kernels"): _executions(graph_id=1),
+    "required_features does not name partial, and rows were dropped": parts(
+        RUN, run_row(dropped_rows=5, required_features=[]), PLAIN
+    ),
+    "name is empty in row 0 (kernel_id 0)": _rows("kernels", name=""),
+    "device is negative in row 0 (seq 0)": _rows("launches", device=-1),
+    "device is negative in row 0 (record 0)": _executions(device=-1),
+    "grid_y is negative in row 0 (call_id 0)": _rows("calls", grid_y=-1),
+    "column producer came with version 1.12, and the metadata says 1.3": changed(
+        "runs", version="1.3"
+    ),
+    "column weight came with version 1.7, and the metadata says 1.3": _older("1.3", weight=None),
+    "the format has no field stages.tool": changed(
+        "kernels",
+        rows=[{"kernel_id": 0, "name": "scale", "stages": [{"stage": "ttir", "tool": "acme"}]}],
+        fields={"stages": {"stage": "string", "tool": "string"}},
+    ),
+    "column stages is list<element: struct<stage: int64>>, not list": changed(
+        "kernels",
+        rows=[{"kernel_id": 0, "name": "scale", "stages": [{"stage": 4}]}],
+        fields={"stages": {"stage": "int64"}},
+    ),
+    "column enter is timestamp[ns], not timestamp[ns, tz=UTC]": changed(
+        "launches",
+        rows=[{"seq": 0, "call_id": 0, "exit": START}],
+        columns={"enter": ("timestamp[ns]", [START])},
+    ),
+    "args of call 0 has 1 entries, and the signature of kernel 0 5": _args(TENSOR, signature=5),
+    "args of call 0 has 2 entries, and the signature of kernel 0 1": _args(
+        TENSOR, TENSOR, signature=1
+    ),
+    "args[0] of call 0 has the alias_group 7": _argument(alias_group=7),
+    "args[0] of call 0 has the alias_group 0, and is a scalar, which has no storage": _args(
+        {"kind": "scalar", "alias_group": 0}
+    ),
+    "args[2] of call 0 has the alias_group 1, and args[1] has the alias_group 0": _args(
+        TENSOR, TENSOR, {**TENSOR, "alias_group": 1}
+    ),
+    "args[1] of call 0 has the alias_group 0, and args[0] has none": _args(
+        {"kind": "scalar", "scalar": "4"}, TENSOR
+    ),
+    _DIFFERS.format("kind tensor", "type i32"): _args(TENSOR, signature=[{"type": "i32"}]),
+    _DIFFERS.format("kind scalar", "type const"): _args(
+        {"kind": "scalar", "scalar": "4"}, signature=[{"type": "constexpr"}]
+    ),
+    _DIFFERS.format("kind constexpr", "type *i8"): _args(
+        {"kind": "constexpr"}, signature=[{"type": "*i8"}]
+    ),
+    _DIFFERS.format("scalar '32'", "constexpr"): _args(
+        {"kind": "constexpr", "scalar": "32"}, signature=[{"constexpr": "64"}]
+    ),
+    "its metadata names no run": changed("launches", of_run=""),
+    "it has 2 rows instead of one": changed("runs", rows=[run_row(), run_row()]),
+    "1 rows repeat the record of an earlier row": parts(
+        RUN, run_row(), {"gpu_kernels": [execution(3, 0, 5), execution(3, 9, 5)]}
+    ),
+    "its rows are not in the order of start": parts(
+        RUN, run_row(), {"gpu_kernels": [{"record": 0, "start": None}, execution(1, 0, 5)]}
+    ),
+    "args[0].alias_group is negative in row 0 (call_id 0)": _argument(alias_group=-1),
+    "args[0].shape[0] is negative in row 0": _argument(shape=[-1]),
+    "args[0] of call 0 has 2 strides for a shape of 1 axes": _argument(strides=[4, 1]),
+    "args[0] of call 0 has 0 strides for a shape of 1 axes": _argument(strides=[]),
+    "args[1] of call 0 is null": _args(TENSOR, None),
+    "args[0] of call 0 has the alignment 24": _argument(alignment=24),
+    "args[0].alignment is negative in row 0": _argument(alignment=-4),
+    "args[0].offset_bytes is negative in row 0": _argument(offset_bytes=-8),
+    "args[0].storage_bytes is negative in row 0": _argument(storage_bytes=-1),
+    "module is empty in row 0 (kernel_id 0)": _rows("kernels", module=""),
+    "file is empty in row 0 (kernel_id 0)": _rows("kernels", file=""),
+    "signature[1].name is empty in row 0": _signature({}, {"name": ""}),
+    "devices[0].memory_bytes is negative in row 0 (run_id ": parts(
+        RUN, run_row(devices=[{"index": 0, "memory_bytes": -1}]), PLAIN
+    ),
+    "registers is negative in row 0": _rows("kernels", registers=-1),
+    "exit is negative in row 0 (seq 0)": _rows("launches", enter=None, exit=-1),
+    "frames[1].line is negative in row 0": parts(
+        RUN, run_row(), {**PLAIN, "stacks": [{"stack_id": _ID, "frames": _NEGATIVE}]}
+    ),
+    "args[0] of call 0 has the scalar 'abc', which is no literal of i32": _scalar("abc", "i32"),
+    "args[0] of call 0 has the scalar '-1', which is no literal of u8": _scalar("-1", "u8"),
+    "args[0] of call 0 has the scalar 'True', which is no literal of fp32": _scalar("True", "fp32"),
+    "args[0] of call 0 has the scalar '0x10', which is no literal": _scalar("0x10", None),
+    "args[0] of call 0 has the name 'y', and the signature of kernel 0 has 'x' there": _args(
+        {**TENSOR, "name": "y"}, signature=1
+    ),
+    "call_id of record 0 is 1, and that of its launch 0 0": _executions(launch_seq=0, call_id=1),
+    "addresses of a launch of call 0 has 1 entries, and the call 2 tensors and descriptors": parts(
+        RUN, run_row(), {**PLAIN, "launches": launches(0, 0, addresses=[4096])}
+    ),
+}
+#: The same of what producers should do: `validate` warns of it.
+RECOMMENDED: Final[Mapping[str, Sequence[Part]]] = {
+    _DIFFERS.format("alignment 4", "divisibility"): _args(
+        {**TENSOR, "alignment": 4}, signature=[{"type": "*fp32", "divisibility": 16}]
+    ),
+    _DIFFERS.format("dtype fp32", "type *fp16"): _args(TENSOR, signature=[{"type": "*fp16"}]),
+    "args[1] of call 0 has a storage of 32 bytes, and args[0] has the same one of 16": _args(
+        {**TENSOR, "storage_bytes": 16}, {**TENSOR, "storage_bytes": 32}
+    ),
+    "call_id is not null in row 0 (record 0), which is a copy or fill": _executions(
+        kind="copy", call_id=0
+    ),
+    "it has no rows, and a table without rows has no folder": [
+        Part("marks", [], columns={"mark_id": ("int64", [])}),
+        *_rows("launches"),
+    ],
+    "record 0 starts 2,000,000 ns before its launch 0": parts(
+        RUN, run_row(), {**PLAIN, "gpu_kernels": [execution(0, -2_000_000, 5, **_LAUNCH)]}
+    ),
+    "start of an execution is 61 s before started of the run": parts(
+        RUN, run_row(started=START + 61_000_000_000), {"gpu_kernels": [execution(0, 0, 5)]}
+    ),
+    "end of an execution is 70 s after ended of the run": parts(
+        RUN, run_row(ended=START), {"gpu_kernels": [execution(0, 70_000_000_000, 5)]}
+    ),
+    "signature[0] of row 0 (kernel_id 0) has the type 'float*', which is none of": _signature(
+        {"type": "float*"}
+    ),
+    "has the type '*float32', which is none of Triton's": _signature(
+        {"type": "*fp32"}, {"type": "*float32"}
+    ),
+    _UNREGISTERED.format("kind", "memcpy"): _executions(kind="memcpy"),
+    _UNREGISTERED.format("ending", "done"): parts(RUN, run_row(ending="done"), PLAIN),
+    "its id is not a time in UTC and 8 digits": parts("myrun", run_row("myrun"), PLAIN),
+    "the time in its id, 20260102-030405-000, is before started": parts(
+        RUN, run_row(started=START + 61_000_000_000), PLAIN
+    ),
+    "the time in its id, 20260102-030405-000, is after ended": parts(
+        RUN, run_row(started=1, ended=START - 61_000_000_000), PLAIN
+    ),
+    "it has no producer and no producer_version; a producer should name itself": parts(
+        RUN, {"run_id": RUN}, PLAIN
+    ),
+    "it has no producer_version; a producer should name itself": _rows("launches"),
+    "it is not compressed; producers should use zstd": changed(
+        "launches", options={"compression": "none"}
+    ),
+    "producer came with version 1.12, and runs.schema_version is 1.3": parts(
+        RUN, run_row(schema_version="1.3"), PLAIN
+    ),
+    "required_features is null, and since 1.13 runs name them": parts(
+        RUN, run_row(), PLAIN, version="1.13"
+    ),
+    "exit is before enter in row 0 (seq 0)": _ranges("launches", "enter", "exit", seq=0, call_id=0),
+    "end is before start in row 0 (record 0)": _ranges("gpu_kernels", "start", "end", record=0),
+    "end is before begin in row 0": _ranges("marks", "begin", "end", mark_id=0),
+    "ended is before started in row 0": parts(RUN, run_row(started=START, ended=1), PLAIN),
+    _UNREGISTERED.format("origin", "foo"): _rows("kernels", origin="foo"),
+    _UNREGISTERED.format("phase", "replayed"): _rows("launches", phase="replayed"),
+    _UNREGISTERED.format("stages.stage", "sass9"): _rows("kernels", stages=[{"stage": "sass9"}]),
+    _UNREGISTERED.format("args.dtype", "float32"): _argument(dtype="float32"),
+    _UNREGISTERED.format("args.dtype", "float64"): _scalar("2.0", "float64"),
+    _UNREGISTERED.format("args.kind", "ptr"): _argument(kind="ptr"),
+    "args[0] of call 0 ends at byte 16 of a storage of 12": _argument(
+        offset_bytes=0, storage_bytes=12
+    ),
+    "acme_power: it is not read": [
+        Part("acme_power", [], columns={"watts": ("double", [310.5])}),
+        *_rows("launches"),
+    ],
+    "stack_id 1 is not the hash of its frames, ": parts(
+        RUN, run_row(), {**PLAIN, "stacks": [{"stack_id": 1, "frames": FRAMES}]}
+    ),
+    "it is compressed with SNAPPY; producers should use zstd": changed(
+        "launches", options={"compression": "snappy"}
     ),
 }
