@@ -17,25 +17,6 @@ from tests.addons.invariance.inputs import tensor
 ROWS, WIDTH, DEPTH = 16, 200, 96
 
 
-@dataclass(frozen=True)
-class Refactored:
-    """A kernel before and after a change.
-
-    Attributes:
-        name: the change.
-        equal: whether results are the same bits for all inputs.
-        before: the kernel before the change.
-        after: the kernel after the change.
-        launch: launches a kernel: `launch(kernel)`.
-    """
-
-    name: str
-    equal: bool
-    before: Any
-    after: Any
-    launch: Callable[[Any], torch.Tensor]
-
-
 def rowwise(kernel: Any, rows_a_program: int = 1) -> torch.Tensor:
     """Launch `kernel(x, w, out, M, N)`, a program per row."""
     x, w = tensor(ROWS, WIDTH, seed=1), tensor(WIDTH, seed=2)
@@ -70,105 +51,76 @@ def _few(kernel: Any) -> torch.Tensor:
     return rowwise(kernel, 3 if kernel is kernels.rms_norm_persistent else 1)
 
 
-REFACTORED: tuple[Refactored, ...] = (
-    Refactored("names", True, kernels.rms_norm, kernels.rms_norm_renamed, rowwise),
-    Refactored("masks restated", True, kernels.rms_norm, kernels.rms_norm_masks, rowwise),
-    Refactored("split into functions", True, kernels.rms_norm, kernels.rms_norm_functions, rowwise),
-    Refactored(
-        "pointers moved to the row", True, kernels.rms_norm, kernels.rms_norm_pointers, rowwise
-    ),
-    Refactored(
-        "a select for the mask's other", True, kernels.rms_norm, kernels.rms_norm_where, rowwise
-    ),
-    Refactored(
-        "factors and summands commuted", True, kernels.rms_norm, kernels.rms_norm_commuted, rowwise
-    ),
-    Refactored("four rows a program", True, kernels.rms_norm, kernels.rms_norm_tiles, _tiles),
-    Refactored(
-        "a persistent loop over rows", True, kernels.rms_norm, kernels.rms_norm_persistent, _few
-    ),
-    Refactored(
-        "two stores of disjoint lanes", True, kernels.rms_norm, kernels.rms_norm_two_stores, rowwise
-    ),
-    Refactored("wider indices, idle casts", True, kernels.rms_norm, kernels.rms_norm_wide, rowwise),
-    Refactored("block pointers", True, kernels.rms_norm, kernels.rms_norm_block_pointers, rowwise),
-    Refactored("last trip peeled", True, kernels.loop_sum, kernels.loop_sum_peeled, rowwise),
-    Refactored("pointers advance", True, kernels.loop_sum, kernels.loop_sum_hoisted, rowwise),
-    Refactored("loop unrolled", True, kernels.loop_sum, kernels.loop_sum_unrolled, rowwise),
-    Refactored(
-        "a literal for the argument", True, kernels.loop_sum, kernels.loop_sum_literal, rowwise
-    ),
-    Refactored("while for for", True, kernels.loop_sum, kernels.loop_sum_while, rowwise),
-    Refactored(
-        "early return, operands commuted", True, kernels.loop_sum, kernels.loop_sum_guarded, rowwise
-    ),
-    Refactored(
-        "load hoisted and shared", True, kernels.scaled_sum, kernels.scaled_sum_hoisted, rowwise
-    ),
-    Refactored("right factor transposed", True, kernels.matmul, kernels.matmul_transposed, product),
-    Refactored(
-        "pointers of both factors advance", True, kernels.matmul, kernels.matmul_pointers, product
-    ),
-    Refactored(
-        "product reassociated", False, kernels.rms_norm, kernels.rms_norm_reassociated, rowwise
-    ),
-    Refactored(
-        "eps outside the root", False, kernels.rms_norm, kernels.rms_norm_eps_outside, rowwise
-    ),
-    Refactored("division by the root", False, kernels.rms_norm, kernels.rms_norm_root, rowwise),
-    Refactored(
-        "terms divided before the sum",
-        False,
-        kernels.rms_norm,
-        kernels.rms_norm_scaled_terms,
-        rowwise,
-    ),
-    Refactored(
-        "every third term summed apart",
-        False,
-        kernels.rms_norm,
-        kernels.rms_norm_two_blocks,
-        rowwise,
-    ),
-    Refactored(
-        "rounded before the weight",
-        False,
-        kernels.rms_norm_half,
-        kernels.rms_norm_half_early,
-        halves,
-    ),
-    Refactored("tile of the sum doubled", False, kernels.loop_sum, kernels.loop_sum_wider, rowwise),
-    Refactored("loop reversed", False, kernels.loop_sum, kernels.loop_sum_reversed, rowwise),
-    Refactored("tiles summed each", False, kernels.loop_sum, kernels.loop_sum_each, rowwise),
-    Refactored(
-        "accumulated in half precision", False, kernels.loop_sum, kernels.loop_sum_half, rowwise
-    ),
-    Refactored("last column left out", False, kernels.loop_sum, kernels.loop_sum_short, rowwise),
-    Refactored(
-        "factor moved out of the sum",
-        False,
-        kernels.scaled_sum,
-        kernels.scaled_sum_outside,
-        rowwise,
-    ),
-    Refactored(
-        "exponential before the maximum", False, kernels.softmax, kernels.softmax_divided, rowwise
-    ),
-    Refactored(
-        "reciprocal for division", False, kernels.softmax, kernels.softmax_reciprocal, rowwise
-    ),
-    Refactored("online softmax", False, kernels.softmax, kernels.softmax_online, rowwise),
-    Refactored("base two", False, kernels.softmax, kernels.softmax_base_two, rowwise),
-    Refactored("padding takes part", False, kernels.softmax, kernels.softmax_padded_zero, rowwise),
-    Refactored("variance in one pass", False, kernels.variance, kernels.variance_one_pass, rowwise),
-    Refactored("sigmoid by division", False, kernels.silu, kernels.silu_divided, rowwise),
-    Refactored("BLOCK_K halved", False, kernels.matmul, kernels.matmul_narrow, product),
-    Refactored("products in tf32", False, kernels.matmul, kernels.matmul_tf32, product),
-    Refactored("two accumulators", False, kernels.matmul, kernels.matmul_two_sums, product),
-    Refactored("steeper where negative", False, kernels.leaky, kernels.leaky_steeper, rowwise),
-    Refactored("a maximum by tiles", False, kernels.largest, kernels.largest_by_tiles, rowwise),
-    Refactored("a maximum with zero", False, kernels.largest, kernels.largest_and_zero, rowwise),
-    Refactored(
-        "values loaded again for each use", True, kernels.softmax, kernels.softmax_parts, rowwise
-    ),
+@dataclass(frozen=True)
+class Refactored:
+    """A kernel before and after a change.
+
+    Attributes:
+        equal: whether results are the same bits for all inputs.
+        name: the change.
+        before: the kernel before the change.
+        after: the kernel after the change.
+        launch: launches a kernel: `launch(kernel)`.
+    """
+
+    equal: bool
+    name: str
+    before: Any
+    after: Any
+    launch: Callable[[Any], torch.Tensor] = rowwise
+
+
+EQUAL: tuple[tuple[Any, ...], ...] = (
+    ("names", kernels.rms_norm, kernels.rms_norm_renamed),
+    ("masks restated", kernels.rms_norm, kernels.rms_norm_masks),
+    ("split into functions", kernels.rms_norm, kernels.rms_norm_functions),
+    ("pointers moved to the row", kernels.rms_norm, kernels.rms_norm_pointers),
+    ("a select for the mask's other", kernels.rms_norm, kernels.rms_norm_where),
+    ("factors and summands commuted", kernels.rms_norm, kernels.rms_norm_commuted),
+    ("four rows a program", kernels.rms_norm, kernels.rms_norm_tiles, _tiles),
+    ("a persistent loop over rows", kernels.rms_norm, kernels.rms_norm_persistent, _few),
+    ("two stores of disjoint lanes", kernels.rms_norm, kernels.rms_norm_two_stores),
+    ("wider indices, idle casts", kernels.rms_norm, kernels.rms_norm_wide),
+    ("block pointers", kernels.rms_norm, kernels.rms_norm_block_pointers),
+    ("last trip peeled", kernels.loop_sum, kernels.loop_sum_peeled),
+    ("pointers advance", kernels.loop_sum, kernels.loop_sum_hoisted),
+    ("loop unrolled", kernels.loop_sum, kernels.loop_sum_unrolled),
+    ("a literal for the argument", kernels.loop_sum, kernels.loop_sum_literal),
+    ("while for for", kernels.loop_sum, kernels.loop_sum_while),
+    ("early return, operands commuted", kernels.loop_sum, kernels.loop_sum_guarded),
+    ("load hoisted and shared", kernels.scaled_sum, kernels.scaled_sum_hoisted),
+    ("right factor transposed", kernels.matmul, kernels.matmul_transposed, product),
+    ("pointers of both factors advance", kernels.matmul, kernels.matmul_pointers, product),
+    ("values loaded again for each use", kernels.softmax, kernels.softmax_parts),
+)
+DIFFERENT: tuple[tuple[Any, ...], ...] = (
+    ("product reassociated", kernels.rms_norm, kernels.rms_norm_reassociated),
+    ("eps outside the root", kernels.rms_norm, kernels.rms_norm_eps_outside),
+    ("division by the root", kernels.rms_norm, kernels.rms_norm_root),
+    ("terms divided before the sum", kernels.rms_norm, kernels.rms_norm_scaled_terms),
+    ("every third term summed apart", kernels.rms_norm, kernels.rms_norm_two_blocks),
+    ("rounded before the weight", kernels.rms_norm_half, kernels.rms_norm_half_early, halves),
+    ("tile of the sum doubled", kernels.loop_sum, kernels.loop_sum_wider),
+    ("loop reversed", kernels.loop_sum, kernels.loop_sum_reversed),
+    ("tiles summed each", kernels.loop_sum, kernels.loop_sum_each),
+    ("accumulated in half precision", kernels.loop_sum, kernels.loop_sum_half),
+    ("last column left out", kernels.loop_sum, kernels.loop_sum_short),
+    ("factor moved out of the sum", kernels.scaled_sum, kernels.scaled_sum_outside),
+    ("exponential before the maximum", kernels.softmax, kernels.softmax_divided),
+    ("reciprocal for division", kernels.softmax, kernels.softmax_reciprocal),
+    ("online softmax", kernels.softmax, kernels.softmax_online),
+    ("base two", kernels.softmax, kernels.softmax_base_two),
+    ("padding takes part", kernels.softmax, kernels.softmax_padded_zero),
+    ("variance in one pass", kernels.variance, kernels.variance_one_pass),
+    ("sigmoid by division", kernels.silu, kernels.silu_divided),
+    ("BLOCK_K halved", kernels.matmul, kernels.matmul_narrow, product),
+    ("products in tf32", kernels.matmul, kernels.matmul_tf32, product),
+    ("two accumulators", kernels.matmul, kernels.matmul_two_sums, product),
+    ("steeper where negative", kernels.leaky, kernels.leaky_steeper),
+    ("a maximum by tiles", kernels.largest, kernels.largest_by_tiles),
+    ("a maximum with zero", kernels.largest, kernels.largest_and_zero),
+)
+REFACTORED = (
+    *(Refactored(True, *row) for row in EQUAL),
+    *(Refactored(False, *row) for row in DIFFERENT),
 )
