@@ -1,7 +1,6 @@
 """Kernels whose partitions wait for each other: mutants are found, and nothing wrong is proven."""
 
-import re
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,31 +10,20 @@ triton = pytest.importorskip("triton")
 if torch.cuda.is_available() or triton.__version__ < "3.6":
     pytest.skip("needs a Triton with warp specialization, and no GPU", allow_module_level=True)
 
-import kvtrace  # noqa: E402
 from kvtrace.evaluate import evaluate  # noqa: E402
 from kvtrace.evaluate.errors import Deadlock  # noqa: E402
 from kvtrace.evaluate.partitions import needs_clocks  # noqa: E402
-from kvtrace.ir import parse  # noqa: E402
 from kvtrace.ir.flow import partition_of  # noqa: E402
-from kvtrace.ir.model import source_stack  # noqa: E402
-from kvtrace.recorded_calls.recorded import calls_of, stage_artifact  # noqa: E402
-from kvtrace.schema.runs import plain_rows  # noqa: E402
-from kvtrace.schema.trace import open_trace  # noqa: E402
 from kvtrace.verdicts.judge import judge  # noqa: E402
-from kvtrace.verdicts.pipeline.rule import judge_order  # noqa: E402
 from tests.backends.gluon_kernels import double_in_partitions  # noqa: E402
+from tests.verdicts.gluon_mutants import changed, judged, line_of, of_text, recorded_by  # noqa: E402
 
 KERNELS = Path(__file__).parents[1] / "backends"
 
 
 def recorded_in(out, stages):
     """The recorded call of the kernel without a fault, and the kernel's generic TTGIR."""
-    with kvtrace.capture(out):
-        double_in_partitions("cpu", stages)
-    trace = open_trace(out)
-    (call,) = calls_of(trace, trace.runs[0])
-    (kernel,) = plain_rows(trace.table("kernels"))
-    return call, trace.artifact(stage_artifact(kernel, "ttgir_generic")).decode()
+    return recorded_by(partial(double_in_partitions, "cpu", stages), out)
 
 
 @pytest.fixture(scope="module")
@@ -43,41 +31,10 @@ def recorded(tmp_path_factory):
     return recorded_in(tmp_path_factory.mktemp("partitions"), 2)
 
 
-def line_of(op) -> str:
-    """The source line of an op, without white space."""
-    frame = source_stack(op)[0]
-    # Triton may have the kernel cached from another folder.
-    text = (KERNELS / Path(frame.file).name).read_text()
-    return text.splitlines()[frame.line - 1].strip()
-
-
-def verdict_of(call, text):
-    module = parse(text, call.module.target)
-    mutant = replace(call, module=module)
-    return judge_order(module, call.kernel, [mutant]), mutant
-
-
-def ops(text, name):
-    """The lines of ops with a name, in the order of the text."""
-    return [line for line in text.splitlines() if f'"{name}"' in line]
-
-
-def without(text, name, number):
-    """The text without one op that has no results."""
-    return text.replace(ops(text, name)[number] + "\n", "")
-
-
-def changed(text, name, number, pattern, by):
-    line = ops(text, name)[number]
-    mutated = re.sub(pattern, by, line, count=1)
-    assert mutated != line
-    return text.replace(line, mutated)
-
-
 @pytest.mark.parametrize("stages", [1, 2, 3])
 def test_the_right_kernel_is_evaluated_and_shows_no_disorder(stages, tmp_path):
     call, text = recorded_in(tmp_path, stages)
-    found, mutant = verdict_of(call, text)
+    found, mutant = judged(call, text), of_text(call, text)
     assert needs_clocks(mutant.module)
     assert found.verdict == "unknown"
     assert "evaluations of its calls show no disorder" in found.reason
@@ -87,45 +44,41 @@ def test_the_right_kernel_is_evaluated_and_shows_no_disorder(stages, tmp_path):
 #: Of each mutant: what is changed, and the lines of source that a finding names.
 MUTANTS = {
     "no wait for the tile": (
-        without,
-        "ttng.wait_barrier",
-        0,
-        "tiles.index(stage).load",
+        "wait_barrier", 0, "tiles.index(stage).load", "full.index(stage), tiles.index(stage)",
+    ),
+    "no wait for a free result": ("wait_barrier", 1, "out.store(", "tma_store("),
+    "no wait for an empty tile": (
+        "wait_barrier", 2, "full.index(stage), tiles.index(stage)",
         "full.index(stage), tiles.index(stage)",
     ),
-    "no wait for a free result": (without, "ttng.wait_barrier", 1, "out.store(", "tma_store("),
-    "no wait for an empty tile": (
-        without, "ttng.wait_barrier", 2,
-        "full.index(stage), tiles.index(stage)", "full.index(stage), tiles.index(stage)",
-    ),
-    "no wait for the result": (without, "ttng.wait_barrier", 3, "tma_store(", "out.store("),
-    "no arrival at empty": (without, "ttng.arrive_barrier", 0, "mbarrier.wait(", ""),
-    "no arrival at made": (without, "ttng.arrive_barrier", 1, "mbarrier.wait(", ""),
-    "no arrival at free": (without, "ttng.arrive_barrier", 2, "mbarrier.wait(", ""),
-    "no expected bytes": (without, "ttng.barrier_expect", 0, "mbarrier.wait(", ""),
-    "no fence": (without, "ttng.fence_async_shared", 0, "tma_store(", "out.store("),
-    "no wait for the store": (without, "ttng.async_tma_store_wait", 0, "out.store(", "tma_store("),
+    "no wait for the result": ("wait_barrier", 3, "tma_store(", "out.store("),
+    "no arrival at empty": ("arrive_barrier", 0, "mbarrier.wait(", ""),
+    "no arrival at made": ("arrive_barrier", 1, "mbarrier.wait(", ""),
+    "no arrival at free": ("arrive_barrier", 2, "mbarrier.wait(", ""),
+    "no expected bytes": ("barrier_expect", 0, "mbarrier.wait(", ""),
+    "no fence": ("fence_async_shared", 0, "tma_store(", "out.store("),
+    "no wait for the store": ("async_tma_store_wait", 0, "out.store(", "tma_store("),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_what_is_left_out_is_found_with_its_lines(name, recorded):
     call, text = recorded
-    mutate, op, number, line, other = MUTANTS[name]
-    found, _ = verdict_of(call, mutate(text, op, number))
+    op, number, line, other = MUTANTS[name]
+    found = judged(call, changed(text, op, number))
     assert found.verdict == "violation", found.message
-    assert line in line_of(found.op)
+    assert line in line_of(found.op, KERNELS)
     if found.other is not None:
-        assert other in line_of(found.other)
+        assert other in line_of(found.other, KERNELS)
 
 
 CHANGES = {
-    **{f"two arrivals at barrier {n}": ("ttng.init_barrier", n, "count = 1", "count = 2")
+    **{f"two arrivals at barrier {n}": ("init_barrier", n, "count = 1", "count = 2")
        for n in range(6)},
-    "more bytes expected": ("ttng.barrier_expect", 0, r"size = \d+", "size = 8192"),
-    "fewer bytes expected": ("ttng.barrier_expect", 0, r"size = \d+", "size = 2048"),
-    "two stores in flight": ("ttng.async_tma_store_wait", 0, "pendings = 0", "pendings = 2"),
-    "two arrivals": ("ttng.arrive_barrier", 0, "count = 1", "count = 2"),
+    "more bytes expected": ("barrier_expect", 0, r"size = \d+", "size = 8192"),
+    "fewer bytes expected": ("barrier_expect", 0, r"size = \d+", "size = 2048"),
+    "two stores in flight": ("async_tma_store_wait", 0, "pendings = 0", "pendings = 2"),
+    "two arrivals": ("arrive_barrier", 0, "count = 1", "count = 2"),
 }  # fmt: skip
 
 
@@ -133,13 +86,14 @@ CHANGES = {
 def test_wrong_counts_are_found(name, recorded):
     call, text = recorded
     op, number, pattern, by = CHANGES[name]
-    found, _ = verdict_of(call, changed(text, op, number, pattern, by))
+    found = judged(call, changed(text, op, number, pattern, by))
     assert found.verdict == "violation", found.message
 
 
 def test_a_deadlock_names_phase_arrivals_and_all_waits(recorded):
     call, text = recorded
-    found, mutant = verdict_of(call, without(text, "ttng.arrive_barrier", 2))
+    text = changed(text, "arrive_barrier", 2)
+    found, mutant = judged(call, text), of_text(call, text)
     assert "phase 0 of its barrier, of parity 0, has 0 of 1 arrivals" in found.message
     assert found.message.count("waits forever") >= 2
     with pytest.raises(Deadlock, match="waits forever"):

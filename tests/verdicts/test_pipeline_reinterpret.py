@@ -1,8 +1,7 @@
 """Views of a buffer's bytes as another type, in Gluon: results beside torch, and mutants."""
 
 import re
-from dataclasses import replace
-from pathlib import Path
+from functools import partial
 
 import pytest
 
@@ -19,13 +18,7 @@ from triton.experimental.gluon.language.nvidia.blackwell import (  # noqa: E402
     allocate_tensor_memory,
 )
 
-import kvtrace  # noqa: E402
-from kvtrace.ir import parse  # noqa: E402
-from kvtrace.ir.model import source_stack  # noqa: E402
-from kvtrace.recorded_calls.recorded import calls_of, stage_artifact  # noqa: E402
-from kvtrace.schema.runs import plain_rows  # noqa: E402
-from kvtrace.schema.trace import open_trace  # noqa: E402
-from kvtrace.verdicts.pipeline.rule import judge_order  # noqa: E402
+from tests.verdicts.gluon_mutants import judged, line_of, recorded_by  # noqa: E402
 
 tdm = gl.amd.gfx1250.tdm
 PLANE = gl.constexpr(gl.BlockedLayout([1, 4], [4, 8], [4, 1], [1, 0]))
@@ -89,17 +82,7 @@ def moved(x, y, TRIPS: gl.constexpr):
 
 def recorded(out, target, kernel, *tensors, **sizes):
     """The recorded call of a kernel, and its generic TTGIR."""
-    with kvtrace.capture(out, target=target):
-        kernel[(1,)](*tensors, **sizes)
-    trace = open_trace(out)
-    (call,) = calls_of(trace, trace.runs[0])
-    (row,) = plain_rows(trace.table("kernels"))
-    return call, trace.artifact(stage_artifact(row, "ttgir_generic")).decode()
-
-
-def judged(call, text):
-    module = parse(text, call.module.target)
-    return judge_order(module, call.kernel, [replace(call, module=module)])
+    return recorded_by(partial(kernel[(1,)], *tensors, **sizes), out, target=target)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -136,5 +119,4 @@ def test_a_wait_for_less_is_found(target, kernel, wait, trips, line, tmp_path):
     late = re.sub(rf'("{wait}".*)num = 0', r"\1num = 1", text)
     answer = judged(call, late)
     assert answer.verdict == "violation", answer.message
-    frame = source_stack(answer.op)[0]
-    assert line in Path(__file__).read_text().splitlines()[frame.line - 1]
+    assert line in line_of(answer.op)

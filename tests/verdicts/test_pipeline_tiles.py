@@ -1,8 +1,6 @@
 """Copies by AMD's data mover, ordered by waits and barriers (gfx1250): mutants are found."""
 
-import re
-from dataclasses import replace
-from pathlib import Path
+from functools import partial
 
 import pytest
 
@@ -14,13 +12,7 @@ if torch.cuda.is_available() or triton.__version__ < "3.7":
 from triton.experimental import gluon  # noqa: E402
 from triton.experimental.gluon import language as gl  # noqa: E402
 
-import kvtrace  # noqa: E402
-from kvtrace.ir import parse  # noqa: E402
-from kvtrace.ir.model import source_stack  # noqa: E402
-from kvtrace.recorded_calls.recorded import calls_of, stage_artifact  # noqa: E402
-from kvtrace.schema.runs import plain_rows  # noqa: E402
-from kvtrace.schema.trace import open_trace  # noqa: E402
-from kvtrace.verdicts.pipeline.rule import judge_order  # noqa: E402
+from tests.verdicts.gluon_mutants import changed, judged, line_of, recorded_by  # noqa: E402
 
 tdm, mbarrier, copies = (getattr(gl.amd.gfx1250, n) for n in ("tdm", "mbarrier", "async_copy"))
 PADDED = gl.constexpr(gl.PaddedSharedLayout.with_identity_for([[32, 8]], [16, 32], [1, 0]))
@@ -123,12 +115,8 @@ def by_threads(source, result, TRIPS: gl.constexpr):
 def recorded(kernel, out):
     """The recorded call of a kernel, its generic TTGIR, and whether its results are right."""
     source, result = torch.randn(16 * TRIPS, 64).half(), torch.zeros(16 * TRIPS, 32).half()
-    with kvtrace.capture(out, target="hip:gfx1250"):
-        kernel[(1,)](source, result, TRIPS=TRIPS)
-    trace = open_trace(out)
-    (call,) = calls_of(trace, trace.runs[0])
-    (row,) = plain_rows(trace.table("kernels"))
-    text = trace.artifact(stage_artifact(row, "ttgir_generic")).decode()
+    launch = partial(kernel[(1,)], source, result, TRIPS=TRIPS)
+    call, text = recorded_by(launch, out, target="hip:gfx1250")
     return call, text, torch.equal(result, source[:, :32] + source[:, 32:])
 
 
@@ -136,24 +124,6 @@ def recorded(kernel, out):
 def kernels(tmp_path_factory):
     made = (in_partitions, in_stages, by_threads)
     return {k.__name__: recorded(k, tmp_path_factory.mktemp(k.__name__)) for k in made}
-
-
-def judged(call, text):
-    module = parse(text, call.module.target)
-    return judge_order(module, call.kernel, [replace(call, module=module)])
-
-
-def line_of(op):
-    frame = source_stack(op)[0]
-    return Path(__file__).read_text().splitlines()[frame.line - 1].strip()
-
-
-def changed(text, name, number, pattern="", by=""):
-    """The text with one op changed, or left out."""
-    line = [line for line in text.splitlines() if f'"amdg.{name}"' in line][number]
-    mutated = re.sub(pattern, by, line, count=1) if pattern else ""
-    assert mutated != line
-    return text.replace(line, mutated)
 
 
 def without_barrier(text, name, number):

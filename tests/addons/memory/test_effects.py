@@ -36,120 +36,92 @@ def elements(*ranges, size=4):
     return ByteRanges.union_of([ByteRanges.of(a * size, b * size) for a, b in ranges])
 
 
-# Of each: the call, the tensor, the elements stored to it, and those read first.
+def planted(kernel, grid, stored, read_first=(), **arguments):
+    """The call, the tensor it stores to, and the elements stored to it, and those read first.
+
+    Arguments in capitals are constants; a block has 64 elements. Results, and `x` in place, are
+    named with their sizes.
+    """
+    sizes = {n: out(arguments[n]) for n in ("scratch", "total", "out", "x") if n in arguments}
+    constants = {n: value for n, value in arguments.items() if n.isupper()}
+    constants |= B if "BLOCK" in kernel.arg_names else {}
+    others = {"x": X} | arguments | sizes
+    tensors = {n: others[n] for n in kernel.arg_names if n in others and n not in constants}
+    grid = grid if isinstance(grid, tuple) else (grid,)
+    return (kernel, grid, tensors, constants), next(iter(sizes)), stored, read_first
+
+
 B = {"BLOCK": 64}
 EXACT = {
-    "a row left out": (
-        (kernels.copied_rows, (8,), {"x": X, "out": out(512), "rows": 7}, B),
-        "out", [(0, 448)], [],
+    "a row left out": planted(kernels.copied_rows, 8, [(0, 448)], out=512, rows=7),
+    "a grid too small": planted(kernels.copied, 7, [(0, 448)], out=500, n=500),
+    "a mask too narrow": planted(kernels.copied, 8, [(0, 499)], out=500, n=499),
+    "its right twin": planted(kernels.copied, 8, [(0, 500)], out=500, n=500),
+    "an early exit": planted(kernels.left_early, 8, [(0, 192), (256, 512)], out=512, last=3),
+    "an exchange": planted(kernels.exchanged, 8, [(0, 500)], out=500, n=500),
+    "an exchange whose old values are kept": planted(
+        kernels.exchanged_and_kept, 8, [(0, 500)], [(0, 500)], out=500, n=500,
     ),
-    "a grid too small": (
-        (kernels.copied, (7,), {"x": X, "out": out(500), "n": 500}, B), "out", [(0, 448)], [],
+    "an exchange before a read": planted(kernels.exchanged_and_read, 8, [(0, 500)], out=500, n=500),
+    "an accumulator": planted(kernels.accumulated, 4, [(0, 256)], [(0, 256)], total=256),
+    "in place, in a loop": planted(
+        kernels.scaled_in_place, 3, [(0, 300)], [(0, 300)], x=400, n=100, COUNT=2,
     ),
-    "a mask too narrow": (
-        (kernels.copied, (8,), {"x": X, "out": out(500), "n": 499}, B), "out", [(0, 499)], [],
+    "a column": planted(
+        kernels.columns, 2, [(10 * row, 10 * row + 1) for row in range(128)], out=1280, stride=10,
     ),
-    "its right twin": (
-        (kernels.copied, (8,), {"x": X, "out": out(500), "n": 500}, B), "out", [(0, 500)], [],
+    "even and odd elements": planted(kernels.pairs, 4, [(0, 512)], out=512),
+    "a tile with ragged edges": planted(
+        kernels.tile, (3, 2), [(0, 800)], out=40 * 20, rows=40, columns=20, BM=16, BN=16,
     ),
-    "an early exit": (
-        (kernels.left_early, (8,), {"x": X, "out": out(512), "last": 3}, B),
-        "out", [(0, 192), (256, 512)], [],
+    "a tile of too few columns": planted(
+        kernels.tile, (3, 1), [(20 * row, 20 * row + 16) for row in range(40)], out=40 * 20,
+        rows=40, columns=20, BM=16, BN=16,
     ),
-    "an exchange": (
-        (kernels.exchanged, (8,), {"x": X, "out": out(500), "n": 500}, B), "out", [(0, 500)], [],
+    "a triangle": planted(
+        kernels.triangle, 1, [(12 * row, 12 * row + row + 1) for row in range(12)], out=144, n=12,
+        B=16,
     ),
-    "an exchange whose old values are kept": (
-        (kernels.exchanged_and_kept, (8,), {"x": X, "out": out(500), "n": 500}, B),
-        "out", [(0, 500)], [(0, 500)],
+    "a scatter by recorded indices": planted(
+        kernels.scattered, 2, [(2 * i, 2 * i + 1) for i in range(128)],
+        index=torch.arange(128) * 2, out=300,
     ),
-    "an exchange before a read": (
-        (kernels.exchanged_and_read, (8,), {"x": X, "out": out(500), "n": 500}, B),
-        "out", [(0, 500)], [],
+    "a mask by a recorded count": planted(
+        kernels.masked_by_count, 2, [(0, 70)], count=torch.tensor([70]), out=128,
     ),
-    "an accumulator": (
-        (kernels.accumulated, (4,), {"x": X, "total": out(256)}, B),
-        "total", [(0, 256)], [(0, 256)],
+    "a store under a recorded flag": planted(
+        kernels.stored_if, 3, [(0, 64), (128, 192)], flag=torch.tensor([1, 0, 1]), out=192,
     ),
-    "in place, in a loop": (
-        (kernels.scaled_in_place, (3,), {"x": out(400), "n": 100}, {"COUNT": 2, **B}),
-        "x", [(0, 300)], [(0, 300)],
+    "an atomic sum": planted(kernels.added, 2, [(0, 32)], [(0, 32)], total=40),
+    "a descriptor's store past its extents": planted(
+        kernels.past_the_extents, (2, 2), [(0, 800)], out=20 * 40, rows=20, columns=40, BM=16,
+        BN=32,
     ),
-    "a column": (
-        (kernels.columns, (2,), {"x": X, "out": out(1280), "stride": 10}, B),
-        "out", [(10 * row, 10 * row + 1) for row in range(128)], [],
+    "a pointer that a loop carries": planted(
+        kernels.stored_block_by_block, 3, [(0, 256), (300, 556), (600, 856)], out=1000, n=300,
+        COUNT=4,
     ),
-    "even and odd elements": (
-        (kernels.pairs, (4,), {"x": X, "out": out(512)}, B), "out", [(0, 512)], [],
+    "what a program stored, and one element more": planted(
+        kernels.through_scratch, 3, [(0, 192)], [(63, 64), (127, 128)], scratch=192, out=192,
     ),
-    "a tile with ragged edges": (
-        (kernels.tile, (3, 2), {"x": X, "out": out(40 * 20), "rows": 40, "columns": 20},
-         {"BM": 16, "BN": 16}),
-        "out", [(0, 800)], [],
+    "elements divided by 20 and 12": planted(
+        kernels.divided, 12, [(0, 720)], out=720, n=720, INNER=20, OUTER=12,
     ),
-    "a tile of too few columns": (
-        (kernels.tile, (3, 1), {"x": X, "out": out(40 * 20), "rows": 40, "columns": 20},
-         {"BM": 16, "BN": 16}),
-        "out", [(20 * row, 20 * row + 16) for row in range(40)], [],
+    "elements divided by 129, and a mask": planted(
+        kernels.divided, 12, [(0, 571)], out=774, n=700, INNER=129, OUTER=2,
     ),
-    "a triangle": (
-        (kernels.triangle, (1,), {"x": X, "out": out(144), "n": 12}, {"B": 16}),
-        "out", [(12 * row, 12 * row + row + 1) for row in range(12)], [],
-    ),
-    "a scatter by recorded indices": (
-        (kernels.scattered, (2,), {"index": torch.arange(128) * 2, "x": X, "out": out(300)}, B),
-        "out", [(2 * i, 2 * i + 1) for i in range(128)], [],
-    ),
-    "a mask by a recorded count": (
-        (kernels.masked_by_count, (2,), {"count": torch.tensor([70]), "x": X, "out": out(128)}, B),
-        "out", [(0, 70)], [],
-    ),
-    "a store under a recorded flag": (
-        (kernels.stored_if, (3,), {"flag": torch.tensor([1, 0, 1]), "x": X, "out": out(192)}, B),
-        "out", [(0, 64), (128, 192)], [],
-    ),
-    "an atomic sum": (
-        (kernels.added, (2,), {"x": X, "total": out(40)}, B), "total", [(0, 32)], [(0, 32)],
-    ),
-    "a descriptor's store past its extents": (
-        (kernels.past_the_extents, (2, 2), {"out": out(20 * 40), "rows": 20, "columns": 40},
-         {"BM": 16, "BN": 32}),
-        "out", [(0, 800)], [],
-    ),
-    "a pointer that a loop carries": (
-        (kernels.stored_block_by_block, (3,), {"out": out(1000), "n": 300}, {"COUNT": 4, **B}),
-        "out", [(0, 256), (300, 556), (600, 856)], [],
-    ),
-    "what a program stored, and one element more": (
-        (kernels.through_scratch, (3,), {"x": X, "scratch": out(192), "out": out(192)}, B),
-        "scratch", [(0, 192)], [(63, 64), (127, 128)],
-    ),
-    "elements divided by 20 and 12": (
-        (kernels.divided, (12,), {"x": X, "out": out(720), "n": 720},
-         {"INNER": 20, "OUTER": 12, **B}),
-        "out", [(0, 720)], [],
-    ),
-    "elements divided by 129, and a mask": (
-        (kernels.divided, (12,), {"x": X, "out": out(774), "n": 700},
-         {"INNER": 129, "OUTER": 2, **B}),
-        "out", [(0, 571)], [],
-    ),
-    "rows with padding, divided in a loop": (
-        (kernels.divided_in_loop, (2,), {"x": X, "out": out(16384), "n": 200},
-         {"INNER": 67, "COUNT": 4, **B}),
-        "out",
+    "rows with padding, divided in a loop": planted(
+        kernels.divided_in_loop, 2,
         [(70 * row + base, min(70 * row + 67, 206) + base) for row in range(3)
          for base in (0, 8192)],
-        [],
+        out=16384, n=200, INNER=67, COUNT=4,
     ),
-    "rows read where the trip before stored": (
-        (kernels.divided_in_place, (1,), {"x": out(1024), "n": 256},
-         {"INNER": 64, "COUNT": 4, **B}),
-        "x", [(67 * row, 67 * row + 64) for row in range(1, 5)], [(0, 64)],
+    "rows read where the trip before stored": planted(
+        kernels.divided_in_place, 1, [(67 * row, 67 * row + 64) for row in range(1, 5)], [(0, 64)],
+        x=1024, n=256, INNER=64, COUNT=4,
     ),
-    "what the trip before stored": (
-        (kernels.shifted_in_loop, (2,), {"x": out(640)}, {"COUNT": 4, **B}),
-        "x", [(64, 320), (384, 640)], [(0, 64), (320, 384)],
+    "what the trip before stored": planted(
+        kernels.shifted_in_loop, 2, [(64, 320), (384, 640)], [(0, 64), (320, 384)], x=640, COUNT=4,
     ),
 }  # fmt: skip
 
