@@ -128,13 +128,12 @@ class Overview:
     """Overview of a trace: the chosen runs, the number of other runs, and kernels by time.
 
     `window` is the part of the runs that `kernels` and `device_time` cover; None if nothing was
-    timed. `device_time` is None without a device timeline, `ranks`
-    without ranks of one job. `launch_costs` has the kernels whose
-    launches take the host much longer than usual. `held` lists launches that waited for
-    their kernel, from `since` on; None if not requested. `waits` has their variants, and `unseen`
-    the sizes that would still wait, over all requested traces; `stages` what compilations took, if
-    requested. `missing` is a phrase on a package that is not installed, if `kernels`, `device_time`
-    and `window` are left out for that reason.
+    timed. `device_time` is None without a device timeline, `ranks` without ranks of one job.
+    `launch_costs` has the kernels whose launches take the host much longer than usual. `held` lists
+    launches that waited for their kernel, from `since` on; None if not requested. `waits` has their
+    variants, and `unseen` the sizes that would still wait, over this trace and those of `also`;
+    `stages` what compilations took, if requested. `missing` is a phrase on a package that is not
+    installed, if `kernels`, `device_time` and `window` are left out for that reason.
     """
 
     path: str
@@ -149,6 +148,7 @@ class Overview:
     unseen: "tuple[UnseenSizes, ...]" = ()
     stages: "tuple[StageTimes, ...]" = ()
     since: str | None = None
+    also: tuple[str, ...] = ()
     device_time: "DeviceTime | None" = None
     ranks: "RanksFigures | None" = None
     launch_costs: "tuple[LaunchCost, ...]" = ()
@@ -192,6 +192,7 @@ def read_overview(
         messages=(),
         notes=(),
         since=since,
+        also=tuple(also),
     )
 
     def read() -> tuple[tuple[RunOverview, ...], tuple[Message, ...]]:

@@ -311,10 +311,11 @@ def _waits_text(delayed: "Sequence[DelayedLaunch]", overview: Overview, width: i
         text = f"{duration(variant.waited_ns)}, {often}{variant.kernel}{trials}, {reasons}"
         lines += wrapped(text, width, 2)
     lines += _unseen_text(overview, width)
-    option = "" if overview.since is None else f" --set since={shlex.quote(overview.since)}"
+    settings = (("since", overview.since), ("also", ",".join(overview.also)))
+    options = "".join(f" --set {name}={shlex.quote(value)}" for name, value in settings if value)
     lines += wrapped(
         "to write a script that compiles and loads them before: kvtrace convert warmup "
-        f"{shlex.quote(overview.path)}{option}",
+        f"{shlex.quote(overview.path)}{options}",
         width,
     )
     return lines

@@ -79,7 +79,7 @@ def command(
     if everything and run is not None:
         raise BadSetting("--all shows every run and --run only some; give one of these options.")
     if (also or stages) and not warmup:
-        raise BadSetting("--also and --stages need --warmup.")
+        raise BadSetting("--also and --stages need --warmup")
     part = chosen_part(None if warmup else since, until, mark, steps, whole=whole)
     selection = select(trace, run, every=everything)
     runs = selection.trace.runs if everything else selection.runs

@@ -171,8 +171,9 @@ def test_compilations_while_serving_are_listed_with_their_causes(cold, capsys):
     assert [one["seq"] for one in every] == [0, *(one["seq"] for one in late)]
     assert len(late) == 8
     assert all(one["waited_ns"] > one["variant"]["compile_ns"] // 2 for one in late)
-    assert main(["info", str(cold), "--warmup", "--since", "serve"]) == 0
+    assert main(["info", str(cold), "--warmup", "--since", "serve", "--also", str(cold)]) == 0
     said = " ".join(capsys.readouterr().out.split())
+    assert said.endswith(f"warmup {cold} --set since=serve --set also={cold}")
     assert "8 launches waited for a kernel to be compiled, loaded or tuned from serve on" in said
     for cause in (
         "divisibility of n 16 → (none)",
@@ -292,10 +293,13 @@ def test_sizes_that_would_still_compile_are_those_that_do(server, capsys):
 def test_script_names_what_cannot_be_compiled_and_continues(cold, tmp_path, capsys):
     script = tmp_path / "warmup.py"
     assert main(["convert", "warmup", str(cold), "-o", str(script)]) == 0
+    text, scale = script.read_text(), ",\n        'scale'"
+    script.write_text(text.replace(f"'kernels'{scale}", f"'__main__'{scale}"))
     (tmp_path / "kernels.py").write_text(KERNELS.replace("def tiled(", "def renamed("))
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "TRITON_CACHE_DIR": str(tmp_path)}
-    arguments = ("--jobs", "2", "--target", "hip:gfx942")
+    arguments = ("--jobs", "0", "--target", "hip:gfx942")
     done = warm_python().run(script, *arguments, folder=tmp_path, environment=environment)
     assert done.returncode == 1
-    assert "compiled 8 of 9 calls for hip:gfx942" in done.stdout
+    assert "compiled 1 of 9 calls for hip:gfx942" in done.stdout
+    assert done.stderr.count("scale (of the program that was recorded: move it to a module)") == 1
     assert "not compiled: kernels.tiled: AttributeError" in done.stderr
