@@ -14,15 +14,13 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pyarrow as pa
 
 from kvtrace.schema.kept_files import keep_table, kept_path, kept_table
+from kvtrace.schema.trace import Trace
 from kvtrace.schema.window import whole_trace
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Trace
 
 TOOLS: Final = ("nvdisasm", "cuobjdump")
 _SECONDS: Final = 20
@@ -39,7 +37,7 @@ def disassembler() -> str | None:
     return next(filter(None, paths), None)
 
 
-def listings(trace: "Trace", tool: str, cubins: Iterable[str]) -> Iterator[tuple[str, str]]:
+def listings(trace: Trace, tool: str, cubins: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield the hash and the listing of cubins of a trace, from the files that it keeps if it can.
 
     Cubins that are missing or that the tool cannot read are left out.

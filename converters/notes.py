@@ -4,19 +4,16 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kvtrace import registry
 from kvtrace.schema.layout import GLUON, IMPORTED
 from kvtrace.schema.tables import TABLES
+from kvtrace.schema.trace import Run, Trace
 from kvtrace.schema.unread_files import unread_note
 from kvtrace.schema.window import whole_trace
-from kvtrace.schema.without_ir import kernels_without_ir
+from kvtrace.schema.without_ir import KernelWithoutIr, kernels_without_ir
 from kvtrace.text import plural
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
-    from kvtrace.schema.without_ir import KernelWithoutIr
 
 _SHOWN = 4
 #: What notes of several runs differ by.
@@ -27,7 +24,7 @@ _RUN: Final = re.compile(r"^run \S+ ")
 class Unevaluated:
     """The called kernels without TTIR, and the number of their unique calls."""
 
-    kernels: tuple["KernelWithoutIr", ...]
+    kernels: tuple[KernelWithoutIr, ...]
     calls: int
 
     @property
@@ -47,7 +44,7 @@ class Unevaluated:
         return tuple(_note(maker, kernels) for maker, kernels in sorted(by_maker.items()))
 
 
-def _note(maker: str, kernels: "Sequence[KernelWithoutIr]") -> str:
+def _note(maker: str, kernels: Sequence[KernelWithoutIr]) -> str:
     names = sorted({kernel.name for kernel in kernels})
     shown = ", ".join(names[:_SHOWN])
     more = ", …" if len(names) > _SHOWN else ""
@@ -64,7 +61,7 @@ def _note(maker: str, kernels: "Sequence[KernelWithoutIr]") -> str:
     )
 
 
-def read_unevaluated(trace: "Trace", runs: "Sequence[Run]") -> Unevaluated | None:
+def read_unevaluated(trace: Trace, runs: Sequence[Run]) -> Unevaluated | None:
     """Return the kernels of some runs that are not evaluated; None if there are none.
 
     Raises:
@@ -80,14 +77,14 @@ def read_unevaluated(trace: "Trace", runs: "Sequence[Run]") -> Unevaluated | Non
     return Unevaluated(tuple(kernels), sum(len(kernel.calls) for kernel in kernels))
 
 
-def unevaluated_notes(trace: "Trace", runs: "Sequence[Run]") -> tuple[str, ...]:
+def unevaluated_notes(trace: Trace, runs: Sequence[Run]) -> tuple[str, ...]:
     """Return the notes on kernels that are not evaluated, without those of imported runs."""
     unevaluated = read_unevaluated(trace, runs)
     return () if unevaluated is None else unevaluated.notes(imported=False)
 
 
 def notes_on(
-    trace: "Trace", runs: "Sequence[Run]", unevaluated: tuple[str, ...] | None = None
+    trace: Trace, runs: Sequence[Run], unevaluated: tuple[str, ...] | None = None
 ) -> tuple[str, ...]:
     """Return the notes that `kvtrace info` and the report show of some runs of a trace.
 

@@ -10,7 +10,7 @@ machines are context.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from kvtrace.converters.diff.added import MEANING_SECONDS, additions, meanings_of_changed
 from kvtrace.converters.diff.callers import reason_of_other_callers
@@ -66,15 +66,13 @@ from kvtrace.converters.parallel import in_order
 from kvtrace.converters.profile.recompiles import Change, changes
 from kvtrace.converters.profile.waits import waits_while_serving
 from kvtrace.figures.identity import KernelKey
+from kvtrace.schema.trace import Selection
 from kvtrace.text import plural
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Selection
 
 
 def compare(
-    before: "Selection",
-    after: "Selection",
+    before: Selection,
+    after: Selection,
     *,
     labels: tuple[str, str] = ("before", "after"),
     time_threshold: float | None = None,

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from kvtrace.converters.diff.gate import Gate
 from kvtrace.converters.diff.junit import difference_junit
@@ -23,11 +23,8 @@ from kvtrace.converters.diff.render import (
 )
 from kvtrace.converters.output import whole_file
 from kvtrace.schema.errors import BadSetting
+from kvtrace.schema.trace import Selection
 from kvtrace.text import json_text
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Selection
-
 
 _Data = TypeVar("_Data")
 
@@ -41,7 +38,7 @@ _PARTS: Final = 2
 _NOT_SHOWN: Final = frozenset({"whole", "all_lines", "artifacts"})
 
 
-def path_roots(sides: Sequence["Selection"]) -> tuple[str, ...]:
+def path_roots(sides: Sequence[Selection]) -> tuple[str, ...]:
     """Return the folders that paths are made relative to: the current one, then runs' checkouts."""
     roots = {run.git_root for side in sides for run in side.runs if run.git_root}
     return tuple(dict.fromkeys((os.getcwd(), *sorted(roots))))  # noqa: PTH109 - text is wanted
@@ -110,7 +107,7 @@ class Outputs:
 def write_outputs(
     difference: Difference,
     outputs: Outputs,
-    sides: tuple["Selection", "Selection"],
+    sides: tuple[Selection, Selection],
     *,
     gate: Gate | None = None,
     verbose: bool = False,
@@ -160,9 +157,7 @@ def write_outputs(
     return [*text, *gate_text(gate)]
 
 
-def _markdown(
-    difference: Difference, gate: Gate, sides: tuple["Selection", "Selection"]
-) -> list[str]:
+def _markdown(difference: Difference, gate: Gate, sides: tuple[Selection, Selection]) -> list[str]:
     folders = path_roots(sides)
     failures = list(with_shown_paths(tuple(gate.failures), folders))
     shown = with_shown_paths(difference, folders)
@@ -186,7 +181,7 @@ def _write(path: Path, text: str, tell: Callable[[str], object]) -> None:
 
 def _write_page(
     difference: Difference,
-    sides: tuple["Selection", "Selection"],
+    sides: tuple[Selection, Selection],
     gate: Gate,
     destination: str,
     tell: Callable[[str], object],

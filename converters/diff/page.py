@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kvtrace.converters.diff.code import code_stages, compare_code
 from kvtrace.converters.diff.gate import Gate
@@ -37,11 +37,9 @@ from kvtrace.converters.diff.words import (
     values_text,
 )
 from kvtrace.converters.profile.recompiles import Change
+from kvtrace.converters.report import WrittenPage
 from kvtrace.figures.kernels import FURTHER, KERNEL_FIGURES
-
-if TYPE_CHECKING:
-    from kvtrace.converters.report import WrittenPage
-    from kvtrace.schema.trace import Selection
+from kvtrace.schema.trace import Selection
 
 #: Most characters of all texts on a page; gzip reduces them to a tenth.
 _MOST_CHARACTERS: Final = 30_000_000
@@ -53,7 +51,7 @@ _MOST_ALIGNED: Final = 100_000
 class PageTexts:
     """Builder of a page's text blocks, in `blocks` by name: each text once, up to a size limit."""
 
-    def __init__(self, sides: "tuple[Selection, Selection]") -> None:
+    def __init__(self, sides: tuple[Selection, Selection]) -> None:
         self._sides = sides
         self._names: dict[tuple[int, str], str | None] = {}
         self._room = _MOST_CHARACTERS
@@ -135,8 +133,8 @@ Row = tuple[str, int | None, str | None, int | None, str | None]
 
 
 def write_comparison(
-    difference: Difference, sides: "tuple[Selection, Selection]", gate: Gate, path: Path
-) -> "WrittenPage":
+    difference: Difference, sides: tuple[Selection, Selection], gate: Gate, path: Path
+) -> WrittenPage:
     """Write the report of AFTER with the difference as one page of at most 20 MiB.
 
     The page has all texts of changed kernels, to show any two side by side.

@@ -4,7 +4,7 @@ Example: of a kernel that was launched 42,000 times, every sixth launch is chose
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +14,8 @@ from kvtrace.converters.diff.times import RunCalls, Samples
 from kvtrace.figures.columns import Integers, Positions, integers, narrow, summed_by
 from kvtrace.figures.scans import row_count
 from kvtrace.figures.tables import add_rows, open_times
+from kvtrace.schema.trace import Run, Trace
 from kvtrace.schema.window import split_by_run
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
 
 #: Most times of a kernel on one side that are compared.
 MOST_TIMES: Final = 1 << 13
@@ -93,8 +91,8 @@ def _index_ranges(first: Integers, variants: Sequence[int]) -> Integers:
 
 def read_samples(
     kind: TimesKind,
-    trace: "Trace",
-    runs: Sequence["Run"],
+    trace: Trace,
+    runs: Sequence[Run],
     places: Sequence[RunCalls],
     kernels: Integers,
     figures: pa.Table,

@@ -10,13 +10,11 @@ A bound is compared only if the other side tried the same other sizes (its base)
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kvtrace.converters.diff.model import BoundChange, Direction
-
-if TYPE_CHECKING:
-    from kvtrace.converters.findings.conditions import KernelConditions
-    from kvtrace.converters.findings.envelope import EnvelopeRow
+from kvtrace.converters.findings.conditions import KernelConditions
+from kvtrace.converters.findings.envelope import EnvelopeRow
 
 Conditions = Sequence["KernelConditions"]
 
@@ -58,7 +56,7 @@ def bound_changes(
 
 def _by_kernel(
     conditions: Conditions, renamed: Mapping[str, str]
-) -> dict[str, list["KernelConditions"]]:
+) -> dict[str, list[KernelConditions]]:
     conditions_by_kernel: dict[str, list[KernelConditions]] = {}
     for kernel_conditions in conditions:
         conditions_by_kernel.setdefault(
@@ -111,7 +109,7 @@ class _RangeEnd:
     has_gap: bool = False
 
 
-def _upper_end(row: "EnvelopeRow") -> _RangeEnd:
+def _upper_end(row: EnvelopeRow) -> _RangeEnd:
     bad = row.first_bad if row.kind in _DEFECTS else None
     is_unknown = row.kind in ("unknown", "unseen")
     text = (row.reason if is_unknown else row.what) or ""
@@ -119,7 +117,7 @@ def _upper_end(row: "EnvelopeRow") -> _RangeEnd:
     return _RangeEnd(bad, bad, is_unknown, text, row.base, row.bases, has_gap)
 
 
-def _lower_end(row: "EnvelopeRow") -> _RangeEnd | None:
+def _lower_end(row: EnvelopeRow) -> _RangeEnd | None:
     if row.low is None:
         return None  # there is no range; the upper end has the reason
     bad = row.last_bad if row.below_kind in _DEFECTS else None
@@ -129,7 +127,7 @@ def _lower_end(row: "EnvelopeRow") -> _RangeEnd | None:
 
 
 def _narrowest_ends(
-    variants: Conditions, read: Callable[["EnvelopeRow"], _RangeEnd | None]
+    variants: Conditions, read: Callable[[EnvelopeRow], _RangeEnd | None]
 ) -> dict[str, _RangeEnd]:
     ends: dict[str, _RangeEnd] = {}
     for row in (row for variant in variants for row in variant.envelope):

@@ -7,7 +7,7 @@ merged by their facts. Sums over launches are computed in DuckDB, not in Python 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -39,9 +39,7 @@ from kvtrace.figures.sums_building import add_up
 from kvtrace.figures.tables import close_times, scratch
 from kvtrace.figures.times import device_times, host_times
 from kvtrace.schema.columns import without_dictionary
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Selection, Trace
+from kvtrace.schema.trace import Run, Selection, Trace
 
 _OP_COLUMNS: Final = (
     "call_id", "kind", "bytes", "flops", "sectors", "elements", "masked_off"
@@ -62,8 +60,8 @@ class Snapshot:
     """
 
     label: str
-    trace: "Trace"
-    runs: tuple["Run", ...]
+    trace: Trace
+    runs: tuple[Run, ...]
     kernels: dict[KernelKey, list[Variant]]
     medians: dict[KernelKey, tuple[float | None, float | None]]
     has_ops: bool
@@ -84,7 +82,7 @@ class Snapshot:
         content = self.trace.artifact(sha256)
         return None if content is None else content.decode("utf-8", "replace")
 
-    def calls_of(self, run: "Run") -> pa.Table:
+    def calls_of(self, run: Run) -> pa.Table:
         """Return the rows of `calls` of a run; they are read on first use."""
         if run.run_id not in self._calls:
             self._calls[run.run_id] = self.trace.table("calls", [run])
@@ -111,7 +109,7 @@ class Snapshot:
         return sum_totals(v.totals for variants in self.kernels.values() for v in variants)
 
 
-def take_snapshot(selection: "Selection", label: str) -> Snapshot:
+def take_snapshot(selection: Selection, label: str) -> Snapshot:
     """Return the snapshot of a selection's runs; `label` names the side.
 
     Raises:
@@ -195,7 +193,7 @@ def call_rows(side: Snapshot, calls: Sequence[Call]) -> list[dict[str, Any]]:
 
 
 def _variants(
-    trace: "Trace", runs: Sequence["Run"], texts: Mapping[str, Mapping[tuple[str, int], str]]
+    trace: Trace, runs: Sequence[Run], texts: Mapping[str, Mapping[tuple[str, int], str]]
 ) -> tuple[list[Variant], pa.Table]:
     """Return variants merged over runs, and a table of run, kernel_id and variant (`grouped`).
 
@@ -329,12 +327,12 @@ def described_side(side: Snapshot, findings: Findings) -> Side:
     )
 
 
-def context(before: Sequence["Run"], after: Sequence["Run"]) -> tuple[Change, ...]:
+def context(before: Sequence[Run], after: Sequence[Run]) -> tuple[Change, ...]:
     """Return differing facts of the sides' first runs: commit, command, versions, devices."""
     return changes(_context_facts(before), _context_facts(after))
 
 
-def _context_facts(runs: Sequence["Run"]) -> dict[str, str]:
+def _context_facts(runs: Sequence[Run]) -> dict[str, str]:
     """Return facts of a side's first run that can explain a difference, by name."""
     if not runs:
         return {}

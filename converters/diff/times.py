@@ -12,16 +12,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from kvtrace.converters.diff.model import KernelTime, TimeComparison
 from kvtrace.figures.columns import narrow
-
-if TYPE_CHECKING:
-    from kvtrace.schema.runs import Run
+from kvtrace.schema.runs import Run
 
 Kind = Literal["device", "host"]
 Whole = npt.NDArray[np.int64]
@@ -287,7 +285,7 @@ def _resampled_medians(medians: Real, drawn: tuple[Whole, ...]) -> Real:
     return np.asarray((low + high) / 2)
 
 
-def why_not_comparable(kind: Kind, before: Sequence["Run"], after: Sequence["Run"]) -> str | None:
+def why_not_comparable(kind: Kind, before: Sequence[Run], after: Sequence[Run]) -> str | None:
     """Return why times of both sides cannot be compared (other devices or hosts), or None."""
     models = [
         {str(device.get("name")) for run in side for device in run.devices}

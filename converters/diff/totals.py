@@ -5,7 +5,7 @@
 
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import duckdb
 import numpy as np
@@ -23,9 +23,7 @@ from kvtrace.figures.kernels import (
     further_sums,
 )
 from kvtrace.figures.times import Times
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run
+from kvtrace.schema.trace import Run
 
 
 def prepare(database: duckdb.DuckDBPyConnection, members: pa.Table, calls: pa.Table) -> None:
@@ -173,7 +171,7 @@ def fill_works(database: duckdb.DuckDBPyConnection, variants: Sequence[Variant])
         variants[variant_index].works[work] = Work(*sums)
 
 
-def run_calls(database: duckdb.DuckDBPyConnection, run: "Run") -> RunCalls:
+def run_calls(database: duckdb.DuckDBPyConnection, run: Run) -> RunCalls:
     """Return the unique calls of a run, sorted by id."""
     query = "SELECT call_id, variant, work, place FROM place WHERE run = ? ORDER BY call_id"
     arrays = database.execute(query, [run.run_id]).fetchnumpy()

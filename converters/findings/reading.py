@@ -9,7 +9,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import dropwhile
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -40,15 +40,13 @@ from kvtrace.figures.lines import is_plumbing
 from kvtrace.figures.times import launches_by_phase
 from kvtrace.schema.columns import without_dictionary
 from kvtrace.schema.layout import PARTIAL, pass_parts, run_folder
+from kvtrace.schema.trace import Run, Trace
 from kvtrace.schema.without_ir import (
     KernelWithoutIr,
     evaluated_without_rules,
     kernels_without_ir,
     runs_without_ir,
 )
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
 
 #: The pass that fills the table, and the key of its settings with the descriptions of rules.
 _WRITER: Final = "sanitizer"
@@ -88,8 +86,8 @@ _OPERATORS: Final = CallFacts(kernel="PyTorch")
 
 
 def read_findings(
-    trace: "Trace",
-    runs: Sequence["Run"],
+    trace: Trace,
+    runs: Sequence[Run],
     *,
     proven: bool = False,
     rules: Iterable[str] | None = None,
@@ -181,7 +179,7 @@ def read_findings(
 
 
 def _unjudged_kernels(
-    trace: "Trace", runs: Iterable["Run"], left_out: Container[str]
+    trace: Trace, runs: Iterable[Run], left_out: Container[str]
 ) -> dict[str, tuple[KernelWithoutIr, ...]]:
     """Return the kernels on which no pass writes rows, however often it analyzes, by run id."""
     kernels = {
@@ -227,9 +225,7 @@ def _unknowns(
             yield replace(finding, cause=cause_of(finding)), facts[0]
 
 
-def observed_rules(
-    trace: "Trace", runs: Sequence["Run"], judged: Container[str]
-) -> tuple[str, ...]:
+def observed_rules(trace: Trace, runs: Sequence[Run], judged: Container[str]) -> tuple[str, ...]:
     """Return the ids of the rules that judged calls while the program ran.
 
     Args:
@@ -358,8 +354,8 @@ def _facts_of(row: Mapping[str, Any], calls: Mapping[tuple[str, int], CallFacts]
 
 
 def _facts_by_call(
-    trace: "Trace",
-    runs: Sequence["Run"],
+    trace: Trace,
+    runs: Sequence[Run],
     findings: pa.Table,
     stacks: Mapping[int, tuple[StackFrame, ...]],
 ) -> dict[tuple[str, int], CallFacts]:
@@ -432,7 +428,7 @@ def _of_program(stack: Sequence[StackFrame]) -> tuple[StackFrame, ...]:
     return tuple(dropwhile(lambda frame: is_plumbing(frame.file), stack)) or tuple(stack)
 
 
-def _launches_by_call(trace: "Trace", runs: Sequence["Run"]) -> Counter[tuple[str, int]]:
+def _launches_by_call(trace: Trace, runs: Sequence[Run]) -> Counter[tuple[str, int]]:
     numbers: Counter[tuple[str, int]] = Counter()
     columns = launches_by_phase(trace, runs).select(["run", "call_id", "launches"]).columns
     for run, call, launches in zip(*(column.to_pylist() for column in columns), strict=True):
@@ -440,7 +436,7 @@ def _launches_by_call(trace: "Trace", runs: Sequence["Run"]) -> Counter[tuple[st
     return numbers
 
 
-def _frames_by_stack(trace: "Trace", runs: Sequence["Run"]) -> dict[int, tuple[StackFrame, ...]]:
+def _frames_by_stack(trace: Trace, runs: Sequence[Run]) -> dict[int, tuple[StackFrame, ...]]:
     return {
         row["stack_id"]: tuple(
             StackFrame(f["file"], f["line"], f["column"], f["function"])

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pyarrow as pa
 
@@ -19,9 +19,7 @@ from kvtrace.figures.sums_building import add_up
 from kvtrace.figures.tables import known_rows, row_dicts, scratch
 from kvtrace.figures.times import Times, host_times
 from kvtrace.figures.window import Window, windowed
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
+from kvtrace.schema.trace import Run, Trace
 
 #: Figures of launches in an overview, and SQL columns that sum and select them.
 _FIGURES: Final = ("launches", "tuning_launches", "host_ns", "compiling_ns")
@@ -92,8 +90,8 @@ class FirstScreen:
 
 
 def first_screen(
-    trace: "Trace",
-    runs: Sequence["Run"],
+    trace: Trace,
+    runs: Sequence[Run],
     part: RequestedPart,
     read: Callable[[], tuple[tuple[RunOverview, ...], tuple[Message, ...]]],
 ) -> FirstScreen:
@@ -125,7 +123,7 @@ def first_screen(
 
 
 def _kernels(
-    trace: "Trace", runs: Sequence["Run"], times: Times, device: DeviceTime | None
+    trace: Trace, runs: Sequence[Run], times: Times, device: DeviceTime | None
 ) -> tuple[KernelOverview, ...]:
     are_several = len(runs) > 1
     variant, call = _KEYS if are_several else ("kernel_id", "c.call_id")

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,17 +18,14 @@ from kvtrace.converters.profile.autotune import Tuning, read_tunings
 from kvtrace.converters.profile.device_limits import ChosenDevice, occupancy_of
 from kvtrace.converters.profile.device_time import DeviceTime
 from kvtrace.converters.profile.lost_time import collects_in_recording, lost_time
-from kvtrace.converters.profile.profile_model import Advice, Figure
+from kvtrace.converters.profile.profile_model import Advice, Figure, KernelProfile
 from kvtrace.converters.profile.recompiles import Recompile, has_recompiles, read_recompiles
 from kvtrace.figures.gaps import Gaps
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.tables import known_rows
 from kvtrace.schema.columns import without_dictionary
+from kvtrace.schema.trace import Run, Trace
 from kvtrace.text import duration, percent, plural
-
-if TYPE_CHECKING:
-    from kvtrace.converters.profile.profile_model import KernelProfile
-    from kvtrace.schema.trace import Run, Trace
 
 #: Kernels with a smaller share of all time get no advice.
 IMPORTANT: Final = 0.03
@@ -55,9 +52,9 @@ _LEAST_TRIALS: Final = 3
 
 
 def read_advice(
-    trace: "Trace",
-    runs: Sequence["Run"],
-    kernels: Sequence["KernelProfile"],
+    trace: Trace,
+    runs: Sequence[Run],
+    kernels: Sequence[KernelProfile],
     accesses: Mapping[KernelKey, Sequence[Mapping[str, Any]]],
     device: ChosenDevice | None,
     time: DeviceTime | None,
@@ -109,7 +106,7 @@ def read_advice(
     return tuple(sorted(advice, key=lambda piece: -(piece.cost_ns or 0)))
 
 
-def _shares(kernels: Sequence["KernelProfile"]) -> dict[KernelKey, float]:
+def _shares(kernels: Sequence[KernelProfile]) -> dict[KernelKey, float]:
     """Return each kernel's share in the total device time, by key.
 
     Without device times it is the share in the roofline times, and without these in the bytes.
@@ -132,7 +129,7 @@ _Location = tuple[str, str | None, int | None]
 
 
 def _access_advice(
-    kernel: "KernelProfile", accesses: Sequence[Mapping[str, Any]], caches: bool
+    kernel: KernelProfile, accesses: Sequence[Mapping[str, Any]], caches: bool
 ) -> Iterator[Advice]:
     sector_bytes = sum(int(row["sectors"] or 0) * 32 for row in accesses)
     requested_bytes = sum(int(row["bytes"] or 0) for row in accesses)
@@ -153,7 +150,7 @@ def _access_advice(
 
 
 def _uncoalesced_advice(
-    kernel: "KernelProfile", rows: Sequence[Mapping[str, Any]], sector_bytes: int
+    kernel: KernelProfile, rows: Sequence[Mapping[str, Any]], sector_bytes: int
 ) -> Advice:
     """Return the advice on the uncoalesced accesses of one kind, at the line of the first."""
     moved_bytes = sum(int(row["sectors"]) * 32 for row in rows)
@@ -183,7 +180,7 @@ def _element_bytes(dtype: str | None) -> int:
 
 
 def _masked_off_advice(
-    kernel: "KernelProfile", accesses: Sequence[Mapping[str, Any]], requested: int
+    kernel: KernelProfile, accesses: Sequence[Mapping[str, Any]], requested: int
 ) -> Iterator[Advice]:
     """Yield advice if every access with enough bytes has at least `_LANES_OFF` of its lanes off.
 
@@ -210,7 +207,7 @@ def _masked_off_advice(
 
 
 def _redundant_load_advice(
-    kernel: "KernelProfile",
+    kernel: KernelProfile,
     row: Mapping[str, Any],
     location: _Location,
     requested: int,
@@ -255,7 +252,7 @@ def _redundant_load_advice(
     )  # fmt: skip
 
 
-def _share_of_device_time(kernel: "KernelProfile", share: float) -> float | None:
+def _share_of_device_time(kernel: KernelProfile, share: float) -> float | None:
     """Return `share` of the kernel's device time, in ns; None if unknown or bounded by compute."""
     measured = kernel.measured.device_ns
     if measured is None or kernel.roofline is None or kernel.roofline.bound == "compute":
@@ -267,7 +264,7 @@ def _share_of_device_time(kernel: "KernelProfile", share: float) -> float | None
 
 
 def _variants(
-    trace: "Trace", runs: Sequence["Run"], keys: Collection[KernelKey]
+    trace: Trace, runs: Sequence[Run], keys: Collection[KernelKey]
 ) -> dict[KernelKey, list[dict[str, Any]]]:
     """Return the rows of `kernels` with the given keys, by key.
 
@@ -302,7 +299,7 @@ def _variants(
 
 
 def _variant_advice(
-    kernel: "KernelProfile", variants: Sequence[Mapping[str, Any]], device: ChosenDevice | None
+    kernel: KernelProfile, variants: Sequence[Mapping[str, Any]], device: ChosenDevice | None
 ) -> Iterator[Advice]:
     launched = {(call.run, call.call_id): call for call in kernel.calls}
     launched_variants = [v for v in variants if not launched.keys().isdisjoint(v["calls"])]
@@ -322,7 +319,7 @@ def _variant_advice(
 
 
 def _occupancy_advice(
-    kernel: "KernelProfile", variants: Sequence[Mapping[str, Any]], location: _Location
+    kernel: KernelProfile, variants: Sequence[Mapping[str, Any]], location: _Location
 ) -> Iterator[Advice]:
     by_type = kernel.derived.flops_by_type
     if kernel.roofline is None or kernel.roofline.bound == "compute":
@@ -346,7 +343,7 @@ def _occupancy_advice(
 
 
 def _tail_wave_advice(
-    kernel: "KernelProfile",
+    kernel: KernelProfile,
     variants: Sequence[Mapping[str, Any]],
     launched: Mapping[tuple[str, int], Any],
     device: ChosenDevice,
@@ -435,7 +432,7 @@ def _recompile_advice(recompiles: Sequence[Recompile]) -> Iterator[Advice]:
 
 
 def _steady_medians(
-    kernels: Sequence["KernelProfile"],
+    kernels: Sequence[KernelProfile],
     variants: Mapping[KernelKey, Sequence[Mapping[str, Any]]],
 ) -> dict[tuple[str, int], float]:
     """Return the least of the median device times of each variant's calls, in ns.

@@ -7,7 +7,7 @@ of multiples of 16.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +15,7 @@ import numpy.typing as npt
 from kvtrace.converters.profile.recompiles import integer_arguments, kind_of, specialization
 from kvtrace.figures.identity import KernelKey, key_of
 from kvtrace.schema.runs import plain_rows
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Selection, Trace
+from kvtrace.schema.trace import Selection, Trace
 
 Integers = npt.NDArray[np.int64]
 
@@ -30,7 +28,7 @@ class RecordedCall:
     compiled in. `facts` are those of `specialization` but for integers of 32 bits.
     """
 
-    trace: "Trace"
+    trace: Trace
     row: Mapping[str, Any]
     kernel: Mapping[str, Any]
     integers: dict[str, int]
@@ -50,7 +48,7 @@ class Parameter:
         return np.where((values == 1) & (self.one is not False), 1, aligned)
 
 
-def calls_by_kernel(selections: Iterable["Selection"]) -> dict[KernelKey, list[RecordedCall]]:
+def calls_by_kernel(selections: Iterable[Selection]) -> dict[KernelKey, list[RecordedCall]]:
     """Return the unique calls of each kernel over the runs of some traces."""
     rows: dict[KernelKey, list[tuple[Trace, Mapping[str, Any], Mapping[str, Any]]]] = {}
     for selection in selections:
@@ -65,7 +63,7 @@ def calls_by_kernel(selections: Iterable["Selection"]) -> dict[KernelKey, list[R
 
 
 def _calls(
-    rows: Sequence[tuple["Trace", Mapping[str, Any], Mapping[str, Any]]],
+    rows: Sequence[tuple[Trace, Mapping[str, Any], Mapping[str, Any]]],
 ) -> Iterator[RecordedCall]:
     names = {name for _, row, _ in rows for name, _ in integer_arguments(row["args"])}
     shown = {f"{fact} {name}" for fact in ("constexpr", "divisibility of") for name in names}

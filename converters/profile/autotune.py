@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from statistics import median
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,11 +23,9 @@ from kvtrace.figures.identity import SOURCE_COLUMNS, KernelKey, key_of
 from kvtrace.figures.stored import once_per_trace
 from kvtrace.figures.times import launches_by_phase, trial_times
 from kvtrace.schema.columns import without_dictionary
+from kvtrace.schema.trace import Run, Trace
 from kvtrace.schema.window import split_by_run
 from kvtrace.text import columns, count, duration, plural, printable, size, wrapped
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
 
 #: Columns of `kernels` that tell configurations, their resources and occupancy.
 _KERNEL_COLUMNS: Final = (
@@ -74,7 +72,7 @@ class Tuning:
 
 
 @once_per_trace
-def read_tunings(trace: "Trace", runs: Sequence["Run"]) -> tuple[Tuning, ...]:
+def read_tunings(trace: Trace, runs: Sequence[Run]) -> tuple[Tuning, ...]:
     """Return the tunings of the runs, in the order of runs and calls; () without autotuning.
 
     Those of sealed runs are kept for an opened trace.
@@ -99,8 +97,8 @@ def read_tunings(trace: "Trace", runs: Sequence["Run"]) -> tuple[Tuning, ...]:
 
 
 def _tunings_of_run(
-    trace: "Trace",
-    run: "Run",
+    trace: Trace,
+    run: Run,
     launches_by_phase: pa.Table,
     times: Mapping[tuple[str, int], Sequence[int]],
 ) -> Iterable[Tuning]:
@@ -205,7 +203,7 @@ def _reason_of_choice(trials: Sequence[Trial]) -> str:
 
 
 def _kernels_of_same_names(
-    trace: "Trace", run: "Run", calls: pa.Table, tried: Sequence[int]
+    trace: Trace, run: Run, calls: pa.Table, tried: Sequence[int]
 ) -> list[dict[str, Any]]:
     """Return rows of `kernels`: those of the calls with the ids `tried`, and all of equal names."""
     kernels = trace.table("kernels", [run], _KERNEL_COLUMNS)
@@ -233,7 +231,7 @@ def arguments_text(args: Sequence[dict[str, Any]] | None) -> str:
     return ", ".join(texts)
 
 
-def read_choices(trace: "Trace", runs: Sequence["Run"]) -> list[Tuning]:
+def read_choices(trace: Trace, runs: Sequence[Run]) -> list[Tuning]:
     """Return the recorded decisions of autotuners, with key, choice and the rest as `why`.
 
     They have no trials: without a GPU there are none, and trials that fail are no launches.
@@ -252,7 +250,7 @@ def read_choices(trace: "Trace", runs: Sequence["Run"]) -> list[Tuning]:
     return choices
 
 
-def untried_text(trace: "Trace", runs: Sequence["Run"], width: int = 80) -> list[str]:
+def untried_text(trace: Trace, runs: Sequence[Run], width: int = 80) -> list[str]:
     """Return lines on configurations that autotuners left out without a trial: nothing judges them.
 
     Without a GPU that is all behind the first valid one. Errors as `read_choices`.

@@ -14,7 +14,7 @@ forwards of several modules share all lines, nothing is added.
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -41,10 +41,8 @@ from kvtrace.figures.sums_building import add_up
 from kvtrace.figures.tables import scratch
 from kvtrace.figures.times import Times, device_times, figures_of_calls, host_times
 from kvtrace.figures.window import Window, windowed
+from kvtrace.schema.trace import Run, Trace
 from kvtrace.text import duration, percent
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
 
 #: Columns of `kernels` that determine a kernel's path in a tree.
 _PATH_COLUMNS: Final = ("module", "name", "source", "origin", "origins")
@@ -162,7 +160,7 @@ class CallSums:
         return next((name for name in _COSTS if name in self.known), "runs")
 
 
-def read_call_sums(trace: "Trace", runs: Sequence["Run"], part: RequestedPart = STEADY) -> CallSums:
+def read_call_sums(trace: Trace, runs: Sequence[Run], part: RequestedPart = STEADY) -> CallSums:
     """Return the calls and library kernels of a part of some runs with their figures.
 
     Errors as `windowed`.
@@ -176,8 +174,8 @@ def read_call_sums(trace: "Trace", runs: Sequence["Run"], part: RequestedPart = 
 
 
 def call_sums(
-    trace: "Trace",
-    runs: Sequence["Run"],
+    trace: Trace,
+    runs: Sequence[Run],
     window: Window | None,
     times: tuple[Times, Times],
     *,

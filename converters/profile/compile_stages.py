@@ -3,14 +3,12 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kvtrace.figures.identity import key_of
 from kvtrace.figures.kernels import compiled_here
 from kvtrace.schema.runs import plain_rows
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Selection
+from kvtrace.schema.trace import Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +22,7 @@ class StageTimes:
     rest_ns: int
 
 
-def stage_times(selections: Iterable["Selection"]) -> tuple[StageTimes, ...]:
+def stage_times(selections: Iterable[Selection]) -> tuple[StageTimes, ...]:
     """Return the times of kernels that were compiled, not loaded from a cache."""
     rows: dict[object, list[Mapping[str, Any]]] = {}
     for selection in selections:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kvtrace.figures.columns import integers
 from kvtrace.figures.executions import Busy
@@ -14,9 +14,7 @@ from kvtrace.figures.sums_reading import has_executions
 from kvtrace.figures.tables import known_rows, row_dicts, scratch
 from kvtrace.figures.times import Times, device_times
 from kvtrace.figures.window import Window
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
+from kvtrace.schema.trace import Run, Trace
 
 #: SQL of the number of a kernel, by which its variants, rows of `kernels`, are grouped.
 KERNEL_NUMBER: Final = """
@@ -122,8 +120,8 @@ class DeviceTime:
 
 
 def read_device_time(
-    trace: "Trace",
-    runs: Sequence["Run"],
+    trace: Trace,
+    runs: Sequence[Run],
     window: Window | None = None,
     times: Times | None = None,
 ) -> DeviceTime | None:

@@ -4,14 +4,14 @@ A loss is reported if it is at least the share `LEAST` of the profiled window's 
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from kvtrace.converters.profile.device_limits import ChosenDevice
 from kvtrace.converters.profile.device_text import MEMORY_KINDS
 from kvtrace.converters.profile.device_time import DeviceTime
-from kvtrace.converters.profile.profile_model import Advice, Figure
+from kvtrace.converters.profile.profile_model import Advice, Figure, KernelProfile
 from kvtrace.figures.columns import coded, integers
 from kvtrace.figures.gap_causes import PAUSE
 from kvtrace.figures.gap_parts import SMALL
@@ -19,11 +19,8 @@ from kvtrace.figures.gaps import GapGroup, Gaps, Remedy
 from kvtrace.figures.identity import CUSTOM, TRITON, KernelKey, is_own
 from kvtrace.figures.launch_costs import LaunchCost
 from kvtrace.figures.lines import Place
+from kvtrace.schema.trace import Run, Trace
 from kvtrace.text import count, duration, percent, plural, shorten
-
-if TYPE_CHECKING:
-    from kvtrace.converters.profile.profile_model import KernelProfile
-    from kvtrace.schema.trace import Run, Trace
 
 #: The rule on kernels that are far from their rooflines.
 FAR_FROM_ROOFLINE: Final = "far-from-roofline"
@@ -100,7 +97,7 @@ _OFTEN_SMALL: Final = frozenset({"device", "replay"})
 
 
 def lost_time(
-    kernels: Sequence["KernelProfile"],
+    kernels: Sequence[KernelProfile],
     time: DeviceTime,
     gaps: Gaps | None,
     advised: Collection[KernelKey],
@@ -122,7 +119,7 @@ def lost_time(
     yield from _roofline_advice(kernels, span, advised)
 
 
-def collects_in_recording(trace: "Trace", runs: Sequence["Run"]) -> bool:
+def collects_in_recording(trace: Trace, runs: Sequence[Run]) -> bool:
     """Return whether garbage was collected for longer in threads of kvtrace's than elsewhere."""
     events = trace.table("host_events", runs, ["kind", "begin", "end"]).drop_null()
     kinds, code = coded(events["kind"])
@@ -322,7 +319,7 @@ def _copy_advice(time: DeviceTime, span: int) -> Iterator[Advice]:
 
 
 def _roofline_advice(
-    kernels: Sequence["KernelProfile"], span: int, advised: Collection[KernelKey]
+    kernels: Sequence[KernelProfile], span: int, advised: Collection[KernelKey]
 ) -> Iterator[Advice]:
     """Yield advice on kernels far from their rooflines, by lost time.
 
@@ -381,7 +378,7 @@ _REMEDIES: Final = {
 
 
 def kernel_headlines(
-    kernels: Sequence["KernelProfile"],
+    kernels: Sequence[KernelProfile],
     time: DeviceTime | None,
     advice: Sequence[Advice],
     launch_costs: Sequence[LaunchCost],
@@ -417,7 +414,7 @@ def kernel_headlines(
     return headlines
 
 
-def _bound(kernel: "KernelProfile", device: ChosenDevice | None) -> tuple[str | None, str | None]:
+def _bound(kernel: KernelProfile, device: ChosenDevice | None) -> tuple[str | None, str | None]:
     """Return what bounds a kernel, or what it reaches of its roofline, and what helps.
 
     A kernel may take longer to launch than to run. It is bound by what bounds its roofline if it is

@@ -8,7 +8,7 @@ warm-ups are left out of all sums and counted apart. docs/profile.md says what e
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow.compute as pc
 
@@ -57,14 +57,12 @@ from kvtrace.figures.sums_building import add_up
 from kvtrace.figures.times import Times, device_times, host_times
 from kvtrace.figures.window import Window, windowed
 from kvtrace.schema.layout import IMPORT_UNCERTAIN
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
+from kvtrace.schema.trace import Run, Trace
 
 
 def read_profile(
-    trace: "Trace",
-    runs: Sequence["Run"],
+    trace: Trace,
+    runs: Sequence[Run],
     *,
     calls: bool = False,
     lines: bool = False,
@@ -189,7 +187,7 @@ def _kernels_for_advice(sums: Mapping[int, Row]) -> list[int]:
     ]
 
 
-def _import_warnings(trace: "Trace", runs: Sequence["Run"]) -> tuple[str, ...]:
+def _import_warnings(trace: Trace, runs: Sequence[Run]) -> tuple[str, ...]:
     """Return the sentences on what makes figures of imported runs uncertain, each once."""
     imported = [run for run in runs if run.source]
     if not imported:
@@ -199,7 +197,7 @@ def _import_warnings(trace: "Trace", runs: Sequence["Run"]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(texts.cast("string").to_pylist()))
 
 
-def _replay_facts(trace: "Trace", runs: Sequence["Run"]) -> tuple[tuple[str, ...], dict[str, int]]:
+def _replay_facts(trace: Trace, runs: Sequence[Run]) -> tuple[tuple[str, ...], dict[str, int]]:
     """Return replay's notes on skipped figures, and the number of memory ops by sector model.
 
     Both are read from the settings that the replay of each run recorded.
@@ -365,7 +363,7 @@ def _derived(sums: Mapping[str, Any], by_type: FlopsByType, unique_bytes: int | 
 
 
 def _line_profiles(
-    trace: "Trace", runs: Sequence["Run"], rows: Sequence[Row]
+    trace: Trace, runs: Sequence[Run], rows: Sequence[Row]
 ) -> tuple[LineProfile, ...]:
     source, layouts = SourceLines(trace, runs), LineLayouts(trace, runs)
     return tuple(

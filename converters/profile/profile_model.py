@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from kvtrace import registry
 from kvtrace.converters.line_layouts import LineLayout
@@ -16,10 +16,8 @@ from kvtrace.figures.launch_costs import LaunchCost
 from kvtrace.figures.lines import Place
 from kvtrace.figures.ranks import RanksFigures
 from kvtrace.figures.window import Window
+from kvtrace.schema.trace import Run, Trace
 from kvtrace.text import duration, percent
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
 
 How = Literal["measured", "derived", "assumed"]
 
@@ -295,7 +293,7 @@ class ProfileSection:
     under the section's name. `text` returns a table of rows as lines of at most a width.
     """
 
-    read: "Callable[[Trace, Sequence[Run]], tuple[Any, ...]]"
+    read: Callable[[Trace, Sequence[Run]], tuple[Any, ...]]
     text: Callable[[Sequence[Any], int], list[str]]
 
 

@@ -5,7 +5,7 @@ Their inputs are tables of the trace, and times of launches and executions summe
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kvtrace.converters.profile.device_limits import Work
 from kvtrace.converters.profile.device_time import KERNEL_FACTS, KERNEL_NUMBER
@@ -14,9 +14,7 @@ from kvtrace.figures.identity import NOT_OWN
 from kvtrace.figures.kernels import EXECUTED, LAUNCHED
 from kvtrace.figures.tables import known_rows, row_dicts, scratch
 from kvtrace.figures.times import Times, figures_of_calls
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
+from kvtrace.schema.trace import Run, Trace
 
 Row = dict[str, Any]
 
@@ -212,7 +210,7 @@ _ACCESSES: Final = f"""{_LOCATED}
 """  # noqa: S608
 
 
-def work_of_calls(trace: "Trace", runs: Sequence["Run"]) -> list[tuple[Row, Work]]:
+def work_of_calls(trace: Trace, runs: Sequence[Run]) -> list[tuple[Row, Work]]:
     """Return a row and the work of one launch of each replayed call; [] without rows of `ops`.
 
     The row has `run`, `call_id`, bytes, FLOPs, lanes and sectors.
@@ -263,7 +261,7 @@ class ProfileTables:
     """
 
     def __init__(
-        self, trace: "Trace", runs: Sequence["Run"], host: Times, device: Times, *, calls: bool
+        self, trace: Trace, runs: Sequence[Run], host: Times, device: Times, *, calls: bool
     ) -> None:
         """Read the runs' tables, and register the times of their launches and executions.
 

@@ -7,7 +7,7 @@ The reason is what specializes a variant: the facts that distinguish it from oth
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,11 +19,9 @@ from kvtrace.figures.times import compiling_launches
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.features import TRIALS
 from kvtrace.schema.runs import plain_rows
+from kvtrace.schema.trace import Run, Trace
 from kvtrace.schema.without_ir import TRITON_ORIGINS
 from kvtrace.text import count, plural, shorten
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
 
 _ADDRESS: Final = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 _COMPILE_FIELDS: Final = ("target", "warp_size", "num_warps", "num_ctas", "num_stages")
@@ -217,7 +215,7 @@ class DelayedLaunch:
     variant: Recompile
 
 
-def has_recompiles(trace: "Trace", runs: Sequence["Run"], least: int) -> bool:
+def has_recompiles(trace: Trace, runs: Sequence[Run], least: int) -> bool:
     """Return whether `read_recompiles`, which is slower, would find `least` of one kernel."""
     with scratch() as database:
         rows = known_rows(trace, runs, "kernels", ("module", "name", "source", "file"))
@@ -225,7 +223,7 @@ def has_recompiles(trace: "Trace", runs: Sequence["Run"], least: int) -> bool:
         return bool(database.execute(_RECOMPILED, [least]).fetchall())
 
 
-def read_recompiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[Recompile, ...]:
+def read_recompiles(trace: Trace, runs: Sequence[Run]) -> tuple[Recompile, ...]:
     """Return every variant in the order of the table `kernels`, compared with the earlier ones.
 
     Errors as `Trace.table`.
@@ -234,7 +232,7 @@ def read_recompiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[Recompile, .
 
 
 def variants_of(
-    rows: Iterable[Mapping[str, Any]], trace: "Trace", runs: Sequence["Run"]
+    rows: Iterable[Mapping[str, Any]], trace: Trace, runs: Sequence[Run]
 ) -> tuple[Recompile, ...]:
     """Return `read_recompiles` from all rows of `kernels` of the runs, in their order."""
     variants_by_kernel: dict[
@@ -282,7 +280,7 @@ def variants_of(
 
 
 def delayed_launches(
-    trace: "Trace", runs: Sequence["Run"], since: str | None = None
+    trace: Trace, runs: Sequence[Run], since: str | None = None
 ) -> tuple[DelayedLaunch, ...]:
     """Return the launches that waited for their kernel, by run and in the order of time.
 
@@ -331,7 +329,7 @@ def delayed_launches(
     )
 
 
-def _require_compile_times(trace: "Trace", runs: Sequence["Run"]) -> None:
+def _require_compile_times(trace: Trace, runs: Sequence[Run]) -> None:
     columns = ["compile_begin", "load_begin"]
     kernels = trace.table("kernels", runs, columns)
     if kernels.num_rows and all(kernels[name].null_count == len(kernels) for name in columns):
@@ -346,7 +344,7 @@ def _first_stage(kernel: Mapping[str, Any]) -> str | None:
     return stages[0]["artifact"] if stages else None
 
 
-def _since_ns(trace: "Trace", run: "Run", since: str | None) -> int | None:
+def _since_ns(trace: Trace, run: Run, since: str | None) -> int | None:
     """Return the time that `since` names in a run, in ns since 1970.
 
     None if `since` is None, the run has no such mark, or its start is not known.
@@ -366,7 +364,7 @@ def _since_ns(trace: "Trace", run: "Run", since: str | None) -> int | None:
 class _ScalarArguments:
     """Values of integer arguments in the calls of each variant; calls are read on first use."""
 
-    def __init__(self, trace: "Trace", runs: Sequence["Run"]) -> None:
+    def __init__(self, trace: Trace, runs: Sequence[Run]) -> None:
         self._trace = trace
         self._runs = runs
         self._calls: dict[tuple[str, int], list[Mapping[str, Any]]] | None = None

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import duckdb
 import pyarrow as pa
@@ -33,10 +33,8 @@ from kvtrace.schema.errors import BadSetting, KvtraceError
 from kvtrace.schema.older_parts import OLDER_SUMS
 from kvtrace.schema.table_types import TEXT
 from kvtrace.schema.tables import TABLES
+from kvtrace.schema.trace import Run, Trace
 from kvtrace.schema.weights import keeps_sums
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
 
 #: Kinds of statements that only read. Views and macros are created here, not by queries.
 _READING_KINDS: Final = ("SELECT", "EXPLAIN", "MULTI")
@@ -89,8 +87,8 @@ class BadQuery(KvtraceError):
 
 
 def connect(
-    trace: "Trace",
-    runs: Sequence["Run"],
+    trace: Trace,
+    runs: Sequence[Run],
     text: str | None = None,
     *,
     memory: str | None = None,
@@ -143,9 +141,7 @@ def connect(
     return database
 
 
-def _views(
-    trace: "Trace", runs: Sequence["Run"], names: frozenset[str] | None
-) -> Mapping[str, str]:
+def _views(trace: Trace, runs: Sequence[Run], names: frozenset[str] | None) -> Mapping[str, str]:
     """Return the texts of all views, which add up runs from stored sums where a run has some."""
     if names is not None and ADDED_UP.isdisjoint(view_texts(names)):
         return VIEWS
@@ -165,7 +161,7 @@ def _limit_memory(
 
 
 def _named_tables(
-    database: duckdb.DuckDBPyConnection, text: str, trace: "Trace"
+    database: duckdb.DuckDBPyConnection, text: str, trace: Trace
 ) -> frozenset[str] | None:
     """Return the tables and views that a query names; None if it may use others, or is invalid."""
     nodes = list(_nodes(_syntax_tree(database, text)))

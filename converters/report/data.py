@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -54,11 +54,9 @@ from kvtrace.figures.times import device_times, host_times
 from kvtrace.figures.window import windowed
 from kvtrace.schema.layout import PARTIAL, replayed_parts, run_folder
 from kvtrace.schema.runs import plain_rows
+from kvtrace.schema.trace import Run as TraceRun
+from kvtrace.schema.trace import Trace
 from kvtrace.schema.without_ir import kernels_without_ir
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run as TraceRun
-    from kvtrace.schema.trace import Trace
 
 _FINDING_OPS: Final = ("finding_id", "call_id", "op_index", "other_op_index")
 #: Most runs whose sentence of what cannot be judged is shown.
@@ -66,8 +64,8 @@ _LEFT_OUT: Final = 4
 
 
 def report_data(
-    trace: "Trace",
-    runs: "Sequence[TraceRun]",
+    trace: Trace,
+    runs: Sequence[TraceRun],
     title: str,
     shown_as: str,
     asked: RequestedPart = STEADY,
@@ -160,8 +158,8 @@ class _ReportTables:
 
     def report(
         self,
-        trace: "Trace",
-        runs: "Sequence[TraceRun]",
+        trace: Trace,
+        runs: Sequence[TraceRun],
         title: str,
         shown_as: str,
         profile: Profile,
@@ -341,7 +339,7 @@ def _reindexed(
     )
 
 
-def _read_run(trace: "Trace", run: "TraceRun", index: int, tables: _ReportTables) -> None:
+def _read_run(trace: Trace, run: TraceRun, index: int, tables: _ReportTables) -> None:
     for row in plain_rows(trace.table("stacks", [run])):
         frames = tuple((f["file"], f["line"], f["function"]) for f in row["frames"] or ())
         stack = tables.stacks.setdefault(frames, len(tables.stacks))
@@ -379,7 +377,7 @@ def _iso_time(nanoseconds: int) -> str:
     return str(np.datetime64(nanoseconds, "ns")) + "Z"
 
 
-def _page_run(place: int, runs: "Sequence[TraceRun]") -> Run:
+def _page_run(place: int, runs: Sequence[TraceRun]) -> Run:
     run = runs[place]
     started, ended = run.started, run.ended
     label = f"run {place}" if run.rank is None else f"rank {run.rank}"
@@ -424,7 +422,7 @@ def _device_text(device: Mapping[str, Any]) -> str:
 
 
 def read_partial(
-    trace: "Trace", runs: "Sequence[TraceRun]", calls: CallRows
+    trace: Trace, runs: Sequence[TraceRun], calls: CallRows
 ) -> tuple[Partial | None, Counter[int]]:
     """Return what passes over the runs did not reach, and the unjudged calls by kernel index.
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -40,11 +40,9 @@ from kvtrace.figures.stored import has_older_sums, older_sums
 from kvtrace.figures.tiles import LEAVES, read_tiles
 from kvtrace.schema.table_types import NAME
 from kvtrace.schema.tables import TABLES
+from kvtrace.schema.trace import Run, Trace
 from kvtrace.schema.weights import weights
 from kvtrace.schema.window import TraceWindow, pieces_near
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
 
 _NOT_RECORDED: Final = "not recorded"
 #: Columns of launches by which executions are placed.
@@ -106,7 +104,7 @@ class Timeline:
             for kind, run, number, stream in self.tracks
         )
 
-    def measure(self, trace: "Trace", runs: Sequence["Run"]) -> None:
+    def measure(self, trace: Trace, runs: Sequence[Run]) -> None:
         """Read all launches and executions, or their tiles if they are many: `extent` and `rows`.
 
         All columns of the page are read, so that a damaged part is found by the reader, which
@@ -159,8 +157,8 @@ class Timeline:
 
     def read(
         self,
-        trace: "Trace",
-        runs: Sequence["Run"],
+        trace: Trace,
+        runs: Sequence[Run],
         calls: CallRows,
         kernels: KernelRows,
         plan: Sequence[Range],
@@ -190,7 +188,7 @@ class Timeline:
         self._count_tiles(runs, kernels)
         self._count_older(trace, [run for run in runs if has_older_sums(trace, run)])
 
-    def _count_older(self, trace: "Trace", runs: Sequence["Run"]) -> None:
+    def _count_older(self, trace: Trace, runs: Sequence[Run]) -> None:
         """Count launches and executions that the runs have only as sums."""
         if not runs:
             return
@@ -213,7 +211,7 @@ class Timeline:
         return rows
 
     def _read_launches(
-        self, trace: "Trace", run: "Run", index: int, calls: CallRows
+        self, trace: Trace, run: Run, index: int, calls: CallRows
     ) -> PlacedLaunches | None:
         """Add the run's launches that are on the page; return all, or None if they have tiles."""
         placed_columns: dict[str, list[Integers]] = {name: [] for name in _PLACED}
@@ -231,7 +229,7 @@ class Timeline:
         return PlacedLaunches.of(*map(_concatenated, placed_columns.values()))
 
     def _pieces(
-        self, trace: "Trace", run: "Run", table: str, columns: Sequence[str]
+        self, trace: Trace, run: Run, table: str, columns: Sequence[str]
     ) -> Iterator[pa.Table]:
         """Yield the rows of a table of a run, or those in the ranges of its plan if it has tiles.
 
@@ -249,8 +247,8 @@ class Timeline:
 
     def _causes_of(
         self,
-        trace: "Trace",
-        run: "Run",
+        trace: Trace,
+        run: Run,
         index: int,
         executions: Sequence[pa.Table],
         calls: CallRows,
@@ -275,7 +273,7 @@ class Timeline:
                     self.launches += _narrowed(slices.take(np.flatnonzero(~is_there)))
         return PlacedLaunches.of(*map(_concatenated, placed_columns.values()))
 
-    def _count_tiles(self, runs: Sequence["Run"], kernels: KernelRows) -> None:
+    def _count_tiles(self, runs: Sequence[Run], kernels: KernelRows) -> None:
         """Add the tiles to `bins`; they are emptied to free memory."""
         indexes = {run.run_id: index for index, run in enumerate(runs)}
         for table, pieces in self.tiles.items():
@@ -385,8 +383,8 @@ class Timeline:
 
     def _read_device(
         self,
-        trace: "Trace",
-        run: "Run",
+        trace: Trace,
+        run: Run,
         index: int,
         launches: PlacedLaunches | None,
         calls: CallRows,

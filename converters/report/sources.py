@@ -5,7 +5,7 @@ A source is an entry point of the group `kvtrace.report_views`; kvtrace's own ar
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -17,15 +17,13 @@ from kvtrace.figures.columns import Integers, integers
 from kvtrace.ir import Module, parse
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.runs import plain_times
+from kvtrace.schema.trace import Run, Trace
 from kvtrace.schema.without_ir import (
     EVALUATED_STAGES,
     PRINTED_TTIR,
     made_generic,
     makes_generic_ttir,
 )
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
 
 _MOST_MODULES: Final = 256
 """Most modules in the cache; each source reads the modules of all calls again."""
@@ -47,8 +45,8 @@ class Context:
     """The report and the trace that sources read, with caches of what they read."""
 
     report: Report
-    trace: "Trace"
-    runs: "tuple[Run, ...]"
+    trace: Trace
+    runs: tuple[Run, ...]
     source: bool = True
     """False: the page must not contain code of the program."""
     histograms: dict[tuple[str, Layout], Histogram | None] = field(default_factory=dict, repr=False)

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from operator import is_not
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -28,10 +28,8 @@ from kvtrace.converters.report.slices import (
 )
 from kvtrace.converters.report.sources import Block, BlockSource, Context, block_sources
 from kvtrace.schema.errors import BadSetting, DamagedFile
+from kvtrace.schema.trace import Run, Selection, Trace
 from kvtrace.text import plural
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Selection, Trace
 
 #: Fields of `Report` in the block "report"; the others are in other blocks, or not on the page.
 REPORT_FIELDS: Final = tuple(
@@ -104,7 +102,7 @@ class Budget:
 
 
 def fitted_blocks(
-    budget: Budget, trace: "Trace", runs: "tuple[Run, ...]", *, source: bool = True
+    budget: Budget, trace: Trace, runs: tuple[Run, ...], *, source: bool = True
 ) -> None:
     """Add blocks to `budget` while they fit: the report, then the views' data, then launches.
 
@@ -377,7 +375,7 @@ class WrittenPage:
 
 def write_report(
     report: Report,
-    selection: "Selection",
+    selection: Selection,
     path: Path,
     max_mb: float = 20.0,
     *,

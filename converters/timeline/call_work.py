@@ -5,7 +5,7 @@ The figures come from the profiler and the findings from `kvtrace sanitize`; non
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,9 +19,7 @@ from kvtrace.converters.profile.device_limits import (
     recorded_names,
 )
 from kvtrace.converters.timeline.captions import Facts
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
+from kvtrace.schema.trace import Run, Trace
 
 #: Most findings of a call that are listed.
 _MOST_FINDINGS: Final = 8
@@ -82,14 +80,14 @@ class DerivedCalls:
         return (("findings", listed),) if listed else ()
 
 
-def derived_calls(trace: "Trace", run: "Run") -> DerivedCalls:
+def derived_calls(trace: Trace, run: Run) -> DerivedCalls:
     """Return the derived figures and findings of a run's calls; raises as `Trace.table`."""
     targets = pc.unique(trace.table("kernels", [run], ["target"])["target"].drop_null())
     device = chosen_device(None, recorded_names([run]), list(map(str, targets.to_pylist())))
     return DerivedCalls(_work_by_call(trace, run, device), _findings_by_call(trace, run), device)
 
 
-def _work_by_call(trace: "Trace", run: "Run", device: ChosenDevice | None) -> dict[int, CallWork]:
+def _work_by_call(trace: Trace, run: Run, device: ChosenDevice | None) -> dict[int, CallWork]:
     if not any(piece.num_rows for piece in trace.pieces("ops", [run], ["call_id"])):
         return {}  # without opening the database
     from kvtrace.converters.profile.profile_tables import work_of_calls
@@ -112,7 +110,7 @@ def _call_work(row: Mapping[str, Any], work: Work, device: ChosenDevice | None) 
     )
 
 
-def _findings_by_call(trace: "Trace", run: "Run") -> dict[int, Facts]:
+def _findings_by_call(trace: Trace, run: Run) -> dict[int, Facts]:
     """Return by call id the severity, id and rule of its findings, errors first.
 
     Each has its address in the report.

@@ -5,7 +5,7 @@ The table is read in pieces and narrowed, so that a launch takes 20 bytes of mem
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pyarrow.compute as pc
@@ -17,9 +17,7 @@ from kvtrace.figures.columns import (
     integers,
     narrow,
 )
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
+from kvtrace.schema.trace import Run, Trace
 
 #: A call id, and a phase (None if not recorded): launches with the same share a caption.
 Example = tuple[int, str | None]
@@ -54,7 +52,7 @@ class LaunchColumns:
     untimed: int
 
 
-def launch_columns(trace: "Trace", run: "Run") -> LaunchColumns:
+def launch_columns(trace: Trace, run: Run) -> LaunchColumns:
     """Return the launches of a run; errors as `Trace.table`."""
     examples: dict[Example, int] = {}
     phases: dict[str | None, int] = {None: -1}

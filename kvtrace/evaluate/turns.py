@@ -11,15 +11,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kvtrace.evaluate.errors import Deadlock
+from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.torch_sums import unobserved
 from kvtrace.evaluate.values import Pointer, Unknown
-
-if TYPE_CHECKING:
-    from kvtrace.evaluate.scope import Scope
-    from kvtrace.ir import Op
+from kvtrace.ir import Op
 
 
 class _ProgramAbandoned(Exception):

@@ -20,7 +20,7 @@ begins at 40 ms; the first two ranks waited for 30 and 28 ms, and the third came
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -41,11 +41,9 @@ from kvtrace.figures.collective_kernels import (
 from kvtrace.figures.columns import Integers
 from kvtrace.figures.scans import row_count
 from kvtrace.schema.collective_names import operation_of_kernel
+from kvtrace.schema.trace import Run, Trace
 from kvtrace.schema.weights import keeps_newest
 from kvtrace.schema.window import whole_trace
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
 
 #: Operations that a rank may end before the last rank begins, if it does not need that one.
 _ROOTED: Final = frozenset({"Broadcast", "Reduce"})
@@ -139,11 +137,11 @@ class Collectives:
 
     """
 
-    runs: tuple["Run", ...]
+    runs: tuple[Run, ...]
     missing: tuple[int, ...]
     problems: list[str] = field(default_factory=list)
     error_ns: int = 0
-    _trace: "Trace | None" = None
+    _trace: Trace | None = None
     _streams: dict[Key, _Stream] = field(default_factory=dict)
     _clocks: Mapping[str, Clock] = field(default_factory=dict)
     _is_numbered: bool = False
@@ -157,11 +155,11 @@ class Collectives:
         """Number of collectives that are matched across all ranks."""
         return sum(stream.number.size for stream in self._streams.values())
 
-    def executions(self, run: "Run") -> RankExecutions:
+    def executions(self, run: Run) -> RankExecutions:
         """Return all timed executions of a rank; errors as `Trace.table`."""
         return self._rank(run)[0]
 
-    def _rank(self, run: "Run") -> _Rank:
+    def _rank(self, run: Run) -> _Rank:
         """Return the executions of a rank, and the kernels of NCCL by communicator or stream."""
         assert self._trace is not None
         if run.run_id not in self._read:
@@ -172,7 +170,7 @@ class Collectives:
             self._read[run.run_id] = rows, list(kernels)
         return self._read[run.run_id]
 
-    def of_rank(self, run: "Run") -> RankCollectives:
+    def of_rank(self, run: Run) -> RankCollectives:
         """Return the kernels of NCCL of a rank, with their transfers; errors as `Trace.table`."""
         if run.run_id not in self._ran:
             if not self._keeps_all:
@@ -180,7 +178,7 @@ class Collectives:
             self._ran[run.run_id] = self._transfers(run)
         return self._ran[run.run_id]
 
-    def _transfers(self, run: "Run") -> RankCollectives:
+    def _transfers(self, run: Run) -> RankCollectives:
         columns: list[tuple[Integers, ...]] = []
         names: tuple[str, ...] = ()
         sizes = [stream.number.size for stream in self._streams.values()]
@@ -271,7 +269,7 @@ def _fill(
     return matched, part
 
 
-def matched_collectives(trace: "Trace", runs: Sequence["Run"]) -> Collectives | None:
+def matched_collectives(trace: Trace, runs: Sequence[Run]) -> Collectives | None:
     """Return the collectives of the ranks among the runs; None unless there are several ranks.
 
     Runs of other jobs than that of the first rank do not count, nor do a rank's processes that

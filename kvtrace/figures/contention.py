@@ -9,21 +9,19 @@ Example: a rank computes for 24 ms a step, 11 ms of it beside a waiting collecti
 46 µs there, and 41 µs elsewhere: 1.12 times as long. Alone it would compute for 22.8 ms.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kvtrace.figures.collectives import RankCollectives
 from kvtrace.figures.columns import Coverage, Integers, coded, combined_codes, integers, union_of
+from kvtrace.figures.rank_steps import RankSteps
 from kvtrace.schema.collective_names import is_collective
+from kvtrace.schema.trace import Trace
 from kvtrace.schema.window import pieces_near
-
-if TYPE_CHECKING:
-    from kvtrace.figures.collectives import RankCollectives
-    from kvtrace.figures.rank_steps import RankSteps
-    from kvtrace.schema.trace import Trace
 
 #: Steps whose kernels are compared: more say nothing else.
 _STEPS: Final = 32
@@ -35,9 +33,7 @@ _SPREAD: Final = 1.5
 _COLUMNS: Final = ("name", "start", "end", "grid_x", "grid_y")
 
 
-def compute_alone(
-    trace: "Trace", steps: "RankSteps", ran: "RankCollectives"
-) -> npt.NDArray[np.float64]:
+def compute_alone(trace: Trace, steps: RankSteps, ran: RankCollectives) -> npt.NDArray[np.float64]:
     """Return a rank's compute in each step, in ns, as if no collective waited beside it.
 
     Args:
@@ -65,7 +61,7 @@ def compute_alone(
 
 
 def _kernels(
-    trace: "Trace", steps: "RankSteps", begin: int, end: int
+    trace: Trace, steps: RankSteps, begin: int, end: int
 ) -> tuple[Integers, Integers, Integers]:
     """Return a rank's kernels between two times: a code of name and grid, begin and end."""
     rows = []

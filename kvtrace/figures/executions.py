@@ -7,7 +7,7 @@ overlaps few row groups, however long the run is. All other runs are one block.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +18,8 @@ from kvtrace.figures.columns import Integers, Positions, integers
 from kvtrace.figures.scans import groups_of_executions
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.schema.repair import LATEST
+from kvtrace.schema.trace import Run, Trace
 from kvtrace.schema.window import RunWindow, pieces_near, whole_trace
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
 
 #: Rows of a block, about.
 _ROWS: Final = 1 << 19
@@ -109,7 +107,7 @@ class ExecutionBlock:
 class ExecutionBlocks:
     """Blocks of a run's executions that have a begin and an end, sorted by begin."""
 
-    def __init__(self, trace: "Trace", run: "Run", *, named: bool = True) -> None:
+    def __init__(self, trace: Trace, run: Run, *, named: bool = True) -> None:
         """Choose the blocks; `trace` may be a window, of which the whole trace is read.
 
         Unless `named`, blocks are never read with their names.
@@ -226,7 +224,7 @@ def requests_of(rows: pa.Table) -> tuple[Integers, Integers]:
     return asked, np.where(of_launch, integers(rows["launch_seq"], -1), -1)
 
 
-def launch_begins(trace: "Trace", run: "Run", seq: Integers) -> Integers:
+def launch_begins(trace: Trace, run: Run, seq: Integers) -> Integers:
     """Return when launches began, by their numbers; -1 for numbers of no launch.
 
     `trace` is the whole trace. Errors as `Trace.table`.

@@ -6,7 +6,7 @@ Of sealed runs whose sums are stored, no execution is read (`steps.py`).
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -31,10 +31,8 @@ from kvtrace.figures.steps import (
     read_ahead,
     rows_of_part,
 )
+from kvtrace.schema.trace import Run, Trace
 from kvtrace.schema.window import TraceWindow, whole_trace
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
 
 #: What would save idle time: a cause, but `replay`: launching and the host's code between replays.
 Remedy = Literal[
@@ -178,7 +176,7 @@ class Gaps:
         return 1 - sum(self.by_cause.get(c, 0) for c in ("unknown", "host")) / self.idle_ns
 
 
-def busy_times_of_runs(trace: "Trace", runs: Sequence["Run"]) -> list[Busy]:
+def busy_times_of_runs(trace: Trace, runs: Sequence[Run]) -> list[Busy]:
     """Return the busy and idle time of each run with recorded gaps (`Run.has_gaps`).
 
     Runs without gaps or without a timed execution are left out. Errors as `Trace.table`.
@@ -187,7 +185,7 @@ def busy_times_of_runs(trace: "Trace", runs: Sequence["Run"]) -> list[Busy]:
     return [busy for busy in times if busy is not None]
 
 
-def _busy_time_of_run(trace: "Trace", run: "Run") -> Busy | None:
+def _busy_time_of_run(trace: Trace, run: Run) -> Busy | None:
     stored = part_at_rest(trace, run)
     if stored is not None:
         at_rest, part = stored
@@ -202,7 +200,7 @@ def _busy_time_of_run(trace: "Trace", run: "Run") -> Busy | None:
     return summed_busy(timelines.values())
 
 
-def read_gaps(trace: "Trace", runs: Sequence["Run"]) -> Gaps | None:
+def read_gaps(trace: Trace, runs: Sequence[Run]) -> Gaps | None:
     """Return the devices' idle time by cause, at most 50 groups; None without timed executions."""
     read_ahead(trace, runs, ("idle_gaps", "short_executions"))
     of_runs = [(run, gaps) for run in runs if (gaps := _gaps_of_part(trace, run)) is not None]
@@ -230,7 +228,7 @@ def read_gaps(trace: "Trace", runs: Sequence["Run"]) -> Gaps | None:
     )
 
 
-def _gaps_of_part(trace: "Trace", run: "Run") -> PartGaps | None:
+def _gaps_of_part(trace: Trace, run: Run) -> PartGaps | None:
     """Return the idle time of a run in a trace or its window; None without gaps or executions."""
     if not run.has_gaps:
         return None
@@ -243,7 +241,7 @@ def _gaps_of_part(trace: "Trace", run: "Run") -> PartGaps | None:
     return gaps_of_executions(blocks, HostEvents.read(whole, run), places, window)
 
 
-def _stored_gaps(trace: "Trace", run: "Run", at_rest: RunAtRest, part: PartName) -> PartGaps | None:
+def _stored_gaps(trace: Trace, run: Run, at_rest: RunAtRest, part: PartName) -> PartGaps | None:
     """Return the idle time that is stored of a part; None if it has no executions."""
     row = at_rest.parts[part]
     if row["pauses"] is None:
@@ -304,7 +302,7 @@ _OfRun = tuple["Run", PartGaps]
 
 
 def _merged_groups(
-    trace: "Trace", of_runs: Sequence[_OfRun], titles: Mapping[str, str]
+    trace: Trace, of_runs: Sequence[_OfRun], titles: Mapping[str, str]
 ) -> tuple[list[GapGroup], LostTime]:
     """Return the `_GROUPS` groups with most time, each of equal cause, place and ends.
 
@@ -404,14 +402,14 @@ def _most_first(sums: Mapping[Cause, int]) -> dict[Cause, int]:
     return dict(sorted(sums.items(), key=lambda item: -item[1]))
 
 
-def _kernel_names(trace: "Trace", run: "Run") -> dict[int, str | None]:
+def _kernel_names(trace: Trace, run: Run) -> dict[int, str | None]:
     """Return the names of a run's kernels by their ids; errors as `Trace.table`."""
     rows = whole_trace(trace).table("kernels", [run], ["kernel_id", "name"])
     names = rows["name"].cast(pa.string()).to_pylist()
     return dict(zip(rows["kernel_id"].to_pylist(), names, strict=True))
 
 
-def _places(trace: "Trace", runs: Sequence["Run"], groups: pa.Table) -> dict[int, Place | None]:
+def _places(trace: Trace, runs: Sequence[Run], groups: pa.Table) -> dict[int, Place | None]:
     """Return the program's line of each stack id of groups."""
     missing = {stack for name in STACKS for stack in groups[name].unique().to_pylist()} - {None}
     places: dict[int, Place | None] = {}

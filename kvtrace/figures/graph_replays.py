@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kvtrace.schema.trace import Run, Trace
 from kvtrace.text import plural
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
 
 #: All executions of a replay have the driver's id of the call that replayed the graph.
 _REPLAY: Final = ["graph_id", "correlation_id"]
@@ -38,7 +36,7 @@ class GraphReplays:
         )
 
 
-def read_graph_replays(trace: "Trace", runs: Sequence["Run"]) -> GraphReplays | None:
+def read_graph_replays(trace: Trace, runs: Sequence[Run]) -> GraphReplays | None:
     """Return the replays of graphs in some runs; None without any, or if rows were dropped."""
     if any(run.has_weights for run in runs):
         return None  # the oldest replays are not recorded one by one
@@ -60,7 +58,7 @@ def read_graph_replays(trace: "Trace", runs: Sequence["Run"]) -> GraphReplays | 
     return GraphReplays(graphs, replays, executions, of_executions) if replays else None
 
 
-def _executions_of_calls(trace: "Trace", run: "Run") -> list[int]:
+def _executions_of_calls(trace: Trace, run: Run) -> list[int]:
     """Return how many executions the calls of the host ran that ran several."""
     calls = trace.table("gpu_kernels", [run], ["requested", "correlation_id"]).drop_null()
     numbers = calls.group_by("correlation_id").aggregate([([], "count_all")])["count_all"]

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
+from typing import Final, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +12,9 @@ import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Coverage, Integers, coded, integers, union_of
 from kvtrace.schema.launch_flags import are_trials
+from kvtrace.schema.trace import Run, Trace
 from kvtrace.schema.weights import keeps_newest
 from kvtrace.schema.window import pieces_near
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
 
 #: A cause of idle time; the columns of `run_parts` say what each means.
 Cause = Literal[
@@ -101,7 +99,7 @@ class HostEvents:
     _launches_near: Callable[[int, int], tuple[Integers, tuple[Integers, Integers]]]
 
     @classmethod
-    def read(cls, trace: "Trace", run: "Run") -> "HostEvents":
+    def read(cls, trace: Trace, run: Run) -> "HostEvents":
         """Return the activities of a run; errors as `Trace.table`."""
         kernels, generated = _compiled_kernels(trace, run)
         events = trace.table("host_events", [run], ["kind", "begin", "end", "stack_id"])
@@ -195,7 +193,7 @@ class HostEvents:
         }
 
 
-def _undated(trace: "Trace", run: "Run", lost: Integers) -> dict[int, Integers]:
+def _undated(trace: Trace, run: Run, lost: Integers) -> dict[int, Integers]:
     """Return `HostEvents.undated`; only runs of other tools have such executions.
 
     `lost` are the times of requests without an execution. Each would have run before the execution
@@ -220,7 +218,7 @@ def _undated(trace: "Trace", run: "Run", lost: Integers) -> dict[int, Integers]:
     return {index: np.sort(moments[devices == index]) for index in np.unique(devices).tolist()}
 
 
-def _compiled_kernels(trace: "Trace", run: "Run") -> tuple[list[_Compiled], Integers]:
+def _compiled_kernels(trace: Trace, run: Run) -> tuple[list[_Compiled], Integers]:
     """Return `HostEvents.kernels` and `HostEvents.generated`."""
     times = ["compile_begin", "compile_ns", "load_begin", "load_ns"]
     rows = trace.table("kernels", [run], ["kernel_id", "name", "origin", *times])
@@ -239,7 +237,7 @@ def _compiled_kernels(trace: "Trace", run: "Run") -> tuple[list[_Compiled], Inte
     return sorted(kernels), np.sort(np.array(generated, np.int64))
 
 
-def _first_launches(trace: "Trace", run: "Run") -> tuple[Integers, Integers]:
+def _first_launches(trace: Trace, run: Run) -> tuple[Integers, Integers]:
     """Return begin and end of launches that made a kernel ready.
 
     A kernel was compiled, loaded or tuned in them; or they are the first of a kernel and took as
@@ -253,7 +251,7 @@ def _first_launches(trace: "Trace", run: "Run") -> tuple[Integers, Integers]:
 
 
 def _launches_near(
-    trace: "Trace", run: "Run", begin: int, end: int
+    trace: Trace, run: Run, begin: int, end: int
 ) -> tuple[Integers, tuple[Integers, Integers]]:
     """Return when launches began, sorted, and begin and end of those that only launch.
 

@@ -11,7 +11,7 @@ launches take 12 * 49 µs = 588 µs a step more than usual.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median, mode
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow.compute as pc
 
@@ -21,10 +21,8 @@ from kvtrace.figures.lines import Place, places_by_stack
 from kvtrace.figures.tables import known_rows, row_dicts, scratch
 from kvtrace.figures.times import Times
 from kvtrace.figures.window import Window
+from kvtrace.schema.trace import Run, Trace
 from kvtrace.text import count, duration, printable
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
 
 #: A launch that takes so many times as long as usual stands out.
 _STANDS_OUT: Final = 2.0
@@ -107,7 +105,7 @@ class LaunchCost:
 
 
 def read_launch_costs(
-    trace: "Trace", runs: Sequence["Run"], times: Times, window: Window | None
+    trace: Trace, runs: Sequence[Run], times: Times, window: Window | None
 ) -> tuple[LaunchCost, ...]:
     """Return the kernels whose launches stand out, at most three, the most costly first.
 
@@ -159,7 +157,7 @@ def read_launch_costs(
     )
 
 
-def _kernel_rows(trace: "Trace", runs: Sequence["Run"], times: Times) -> list[dict[str, Any]]:
+def _kernel_rows(trace: Trace, runs: Sequence[Run], times: Times) -> list[dict[str, Any]]:
     columns = ("kernel_id", "module", "name", "source", "origin")
     kernels = known_rows(trace, runs, "kernels", columns)
     with scratch() as database:
@@ -172,7 +170,7 @@ def _kernel_rows(trace: "Trace", runs: Sequence["Run"], times: Times) -> list[di
         return row_dicts(database, _KERNELS)
 
 
-def _add_arguments(trace: "Trace", runs: Sequence["Run"], rows: Sequence[dict[str, Any]]) -> None:
+def _add_arguments(trace: Trace, runs: Sequence[Run], rows: Sequence[dict[str, Any]]) -> None:
     """Set `arguments` of each row to the number of the kernel's parameters, or None."""
     variant_runs = {row["variant"]["run"] for row in rows}  # few: kernels are alike on all ranks
     chosen_runs = [run for run in runs if run.run_id in variant_runs]

@@ -9,7 +9,7 @@ those of all runs would take much memory.
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import duckdb
 import numpy as np
@@ -20,10 +20,8 @@ from kvtrace.figures.columns import Integers, integers
 from kvtrace.figures.scans import quoted
 from kvtrace.figures.sums_reading import AllSums, Sums, stored_bins
 from kvtrace.schema.columns import without_dictionary
+from kvtrace.schema.trace import Trace
 from kvtrace.schema.window import split_by_run
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Trace
 
 
 def times_at(bins: Integers, place: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -140,7 +138,7 @@ _PIECE: Final = 1 << 18
 
 def add_medians(
     database: duckdb.DuckDBPyConnection,
-    trace: "Trace",
+    trace: Trace,
     sums: AllSums,
     table: Sums,
     *,
@@ -205,7 +203,7 @@ class _Counts:
 
 
 def _pieces(
-    database: duckdb.DuckDBPyConnection, trace: "Trace", sums: AllSums, table: Sums
+    database: duckdb.DuckDBPyConnection, trace: Trace, sums: AllSums, table: Sums
 ) -> Iterator[pa.Table]:
     """Yield the steady times of runs, with the columns of `_PLACED`; stored ones run by run."""
     if not sums.stored:

@@ -19,7 +19,7 @@ the last rank began at 30 ms: 18 ms compute, 8 ms transfer, 10 ms waiting, and 4
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -32,10 +32,8 @@ from kvtrace.figures.host_events import HostEvents
 from kvtrace.figures.parallelism import between_exchanges, sends
 from kvtrace.figures.steps import StepsOnDevice, program_steps
 from kvtrace.schema.collective_names import operation_of_kernel
+from kvtrace.schema.trace import Run, Trace
 from kvtrace.schema.window import TraceWindow, whole_trace
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
 
 Part = Literal[
     "compute", "transfer", "waiting", "unmatched", "recording", "collect", "wait", "unknown",
@@ -70,7 +68,7 @@ class RankSteps:
 
     """
 
-    run: "Run"
+    run: Run
     first: int
     bounds: Integers
     parts: Integers
@@ -93,7 +91,7 @@ class RankSteps:
         return np.diff(self.bounds)
 
 
-def read_rank_steps(trace: "Trace", collectives: Collectives) -> Iterator[RankSteps]:
+def read_rank_steps(trace: Trace, collectives: Collectives) -> Iterator[RankSteps]:
     """Yield the steps of each rank that are common to all; one step where none are known.
 
     Ranks are read one after another. Errors as `Trace.table`.
@@ -154,7 +152,7 @@ def _transfers(
 
 
 def _common_steps(
-    trace: "Trace", whole: "Trace", runs: Sequence["Run"]
+    trace: Trace, whole: Trace, runs: Sequence[Run]
 ) -> dict[str, tuple[int, Integers]]:
     """Return the number of the first step, and the hosts' bounds of steps, by run id.
 

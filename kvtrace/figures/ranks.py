@@ -24,7 +24,7 @@ waits for none: it is late by 8 ms, by 9 ms more device work.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -34,10 +34,8 @@ from kvtrace.figures.contention import compute_alone
 from kvtrace.figures.parallelism import Experts, Pipeline, experts_of, pipeline_of
 from kvtrace.figures.rank_steps import IDLE, PARTS, Part, RankSteps, read_rank_steps
 from kvtrace.figures.stored import kept_value
+from kvtrace.schema.trace import Run, Trace
 from kvtrace.schema.window import TraceWindow, whole_trace
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
 
 Limit = Literal["rank", "imbalance", "host", "compute", "transfer"]
 Floats = npt.NDArray[np.float64]
@@ -237,7 +235,7 @@ class _Times:
         return rows
 
 
-def read_ranks(trace: "Trace", runs: Sequence["Run"]) -> RanksFigures | None:
+def read_ranks(trace: Trace, runs: Sequence[Run]) -> RanksFigures | None:
     """Return the figures of a job's ranks; None if the runs are no ranks of one job.
 
     Args:
@@ -254,7 +252,7 @@ def read_ranks(trace: "Trace", runs: Sequence["Run"]) -> RanksFigures | None:
     )
 
 
-def _read_ranks(trace: "Trace", runs: Sequence["Run"]) -> RanksFigures | None:
+def _read_ranks(trace: Trace, runs: Sequence[Run]) -> RanksFigures | None:
     collectives = matched_collectives(trace, runs)
     if collectives is None:
         return None
@@ -417,7 +415,7 @@ def _cause(times: _Times, index: int, late_ns: float) -> tuple[Part, float, floa
 
 
 def _more_alone(
-    trace: "Trace", collectives: Collectives, steps: Sequence[RankSteps], late: int
+    trace: Trace, collectives: Collectives, steps: Sequence[RankSteps], late: int
 ) -> float:
     """Return a rank's compute beyond some others', in ns a step, as if no collective waited."""
     ordered = sorted(steps, key=lambda rank: rank.run.rank != late)[: _COMPARED + 1]

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +13,7 @@ from kvtrace.figures.columns import Integers, combined_codes, integers
 from kvtrace.figures.identity import BY_NAME, kind_of
 from kvtrace.figures.step_search import MOST_REQUESTS, Requests
 from kvtrace.schema.features import TRIALS
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
+from kvtrace.schema.trace import Run, Trace
 
 #: Phases of launches in start-up.
 SETUP: Final = (*sorted(TRIALS), "graph_capture")
@@ -38,7 +36,7 @@ _UNCOUNTED: Final = frozenset({"copy", "fill"})
 _COLUMNS: Final = ["requested", "launch_seq", "graph_id", "name", "kind", "request_thread"]
 
 
-def requests_of_run(trace: "Trace", run: "Run") -> Requests:
+def requests_of_run(trace: Trace, run: Run) -> Requests:
     """Return the last requests of a run, without trials and graph captures, sorted by time.
 
     Launches are of one kind if their kernels have one name: sizes may change from step to step, as
@@ -70,7 +68,7 @@ def _of_trials(kind: Integers, is_launch: npt.NDArray[np.bool_]) -> npt.NDArray[
     return found
 
 
-def _launches(trace: "Trace", run: "Run", kinds: dict[tuple[str, Any], int]) -> Iterator[Integers]:
+def _launches(trace: Trace, run: Run, kinds: dict[tuple[str, Any], int]) -> Iterator[Integers]:
     """Yield begin, kind, thread and work of launches; `kinds` gets the number of each kind."""
     kernels = {row["kernel_id"]: row["name"] for row in _rows(trace, run, "kernels", "name")}
     calls = _rows(trace, run, "calls", "call_id")
@@ -87,7 +85,7 @@ def _launches(trace: "Trace", run: "Run", kinds: dict[tuple[str, Any], int]) -> 
         yield np.stack([integers(rows["enter"]), kind, thread, np.ones_like(thread)])
 
 
-def _others(trace: "Trace", run: "Run", kinds: dict[tuple[str, Any], int]) -> Iterator[Integers]:
+def _others(trace: Trace, run: Run, kinds: dict[tuple[str, Any], int]) -> Iterator[Integers]:
     """Yield what `_launches` does, of executions that no launch of their own requested."""
     for piece in trace.pieces("gpu_kernels", [run], _COLUMNS):
         foreign = pc.or_(pc.is_null(piece["launch_seq"]), pc.is_valid(piece["graph_id"]))
@@ -114,7 +112,7 @@ def _group(row: dict[str, Any]) -> tuple[str, Any]:
     return (_PRODUCT, None) if kind_of(name or "", of_memory) in _CHOOSING else (of_memory, name)
 
 
-def _rows(trace: "Trace", run: "Run", table: str, column: str) -> list[dict[str, Any]]:
+def _rows(trace: Trace, run: Run, table: str, column: str) -> list[dict[str, Any]]:
     """Return the rows of a table as dictionaries of `kernel_id` and another column."""
     rows: list[dict[str, Any]] = trace.table(table, [run], ["kernel_id", column]).to_pylist()
     return rows

@@ -11,15 +11,13 @@ But where no mark is one, the ends of torch's `Optimizer.step#SGD.step` lie betw
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Integers, coded, integers
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
+from kvtrace.schema.trace import Run, Trace
 
 #: Fewest steps of a mark that names no step: of a recorded program's own, and of an imported one.
 _LEAST_STEPS: Final = 2
@@ -94,7 +92,7 @@ class StepMark:
 class ProgramMarks:
     """A run's marks, by name."""
 
-    def __init__(self, trace: "Trace", run: "Run") -> None:
+    def __init__(self, trace: Trace, run: Run) -> None:
         self._trace, self._run = trace, run
         table = trace.table("marks", [run], ["name", "begin", "end", "attributes"])
         table = table.filter(pc.is_valid(table["begin"]))

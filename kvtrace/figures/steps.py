@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -18,11 +18,9 @@ from kvtrace.figures.stored import once_per_trace, rows_of_runs, sums_stored
 from kvtrace.schema.repair import LATEST, RANGES
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.tables import TABLES
+from kvtrace.schema.trace import Run, Trace
 from kvtrace.schema.weights import keeps_newest
 from kvtrace.schema.window import RunWindow, TraceWindow, split_by_run, whole_trace
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
 
 PartName = Literal["whole", "steady"]
 #: Tables whose times bound a run.
@@ -67,10 +65,10 @@ class RunAtRest:
 
 
 #: Rows of tables, by name and run id, that were read of many runs at once.
-_ROWS: Final[WeakKeyDictionary["Trace", dict[str, dict[str, pa.Table]]]] = WeakKeyDictionary()
+_ROWS: Final[WeakKeyDictionary[Trace, dict[str, dict[str, pa.Table]]]] = WeakKeyDictionary()
 
 
-def read_ahead(trace: "Trace", runs: Sequence["Run"], names: Sequence[str]) -> None:
+def read_ahead(trace: Trace, runs: Sequence[Run], names: Sequence[str]) -> None:
     """Read what tables of the pass store of runs at once, which is faster than run by run.
 
     Errors as `Trace.table`.
@@ -85,14 +83,14 @@ def read_ahead(trace: "Trace", runs: Sequence["Run"], names: Sequence[str]) -> N
             by_run |= dict(split_by_run(rows))
 
 
-def _rows(trace: "Trace", run: "Run", name: str) -> pa.Table:
+def _rows(trace: Trace, run: Run, name: str) -> pa.Table:
     """Return the rows of a table of a run, which may have been read ahead."""
     whole = whole_trace(trace)
     rows = _ROWS.get(whole, {}).get(name, {}).get(run.run_id)
     return whole.table(name, [run]) if rows is None else rows
 
 
-def run_at_rest(trace: "Trace", run: "Run") -> RunAtRest | None:
+def run_at_rest(trace: Trace, run: Run) -> RunAtRest | None:
     """Return the stored steps and parts of a run, or None; also None for a window of a trace.
 
     Errors as `Trace.table`.
@@ -104,7 +102,7 @@ def run_at_rest(trace: "Trace", run: "Run") -> RunAtRest | None:
 
 
 @once_per_trace
-def _read(trace: "Trace", runs: Sequence["Run"]) -> RunAtRest:
+def _read(trace: Trace, runs: Sequence[Run]) -> RunAtRest:
     """Return what is stored of one run."""
     parts = {row["part"]: row for row in plain_rows(_rows(trace, runs[0], "run_parts"))}
     steps = _rows(trace, runs[0], "run_steps")
@@ -112,7 +110,7 @@ def _read(trace: "Trace", runs: Sequence["Run"]) -> RunAtRest:
     return RunAtRest(parts, steps, steady)
 
 
-def part_at_rest(trace: "Trace", run: "Run") -> tuple[RunAtRest, PartName] | None:
+def part_at_rest(trace: Trace, run: Run) -> tuple[RunAtRest, PartName] | None:
     """Return what is stored of a run, and the part that a trace or window has of it.
 
     A run without timed executions has the part `whole` in each window. None if nothing is stored,
@@ -126,7 +124,7 @@ def part_at_rest(trace: "Trace", run: "Run") -> tuple[RunAtRest, PartName] | Non
     return (stored, "steady") if trace.window_of(run.run_id) == stored.steady else None
 
 
-def rows_of_part(trace: "Trace", run: "Run", name: str, part: PartName) -> pa.Table:
+def rows_of_part(trace: Trace, run: Run, name: str, part: PartName) -> pa.Table:
     """Return the stored rows of a part in the table `name`; errors as `Trace.table`."""
     rows = _rows(trace, run, name)
     return rows.filter(pc.equal(rows["part"].cast(pa.string()), part))
@@ -180,7 +178,7 @@ class Steps:
         return len(self.bounds) - 1
 
 
-def program_steps(trace: "Trace", run: "Run") -> Steps | None:
+def program_steps(trace: Trace, run: Run) -> Steps | None:
     """Return the steps that the program marks, else those that repeat; or None.
 
     These are searched where no mark names a step: one that does, even once, is the program's
@@ -190,7 +188,7 @@ def program_steps(trace: "Trace", run: "Run") -> Steps | None:
 
 
 @once_per_trace
-def _program_steps(trace: "Trace", runs: Sequence["Run"]) -> Steps | None:
+def _program_steps(trace: Trace, runs: Sequence[Run]) -> Steps | None:
     (run,) = runs
     stored = run_at_rest(trace, run)
     if stored is not None:
@@ -203,7 +201,7 @@ def _program_steps(trace: "Trace", runs: Sequence["Run"]) -> Steps | None:
     return steps if steps.number >= _LEAST_MARKED else None
 
 
-def named_steps(trace: "Trace", run: "Run", name: str) -> Steps | None:
+def named_steps(trace: Trace, run: Run, name: str) -> Steps | None:
     """Return the steps of the mark with a name, or None without such a mark.
 
     A step begins where a range of the mark begins; for a mark without ranges, at each instant. If
@@ -219,14 +217,14 @@ def named_steps(trace: "Trace", run: "Run", name: str) -> Steps | None:
     return Steps(name, bounds) if bounds.size and bounds[-1] > bounds[0] else None
 
 
-def _recorded(trace: "Trace", run: "Run", bounds: Integers) -> Integers:
+def _recorded(trace: Trace, run: Run, bounds: Integers) -> Integers:
     """Return the bounds of steps whose launches were not dropped."""
     times = time_bounds(trace, run, "launches") if keeps_newest(run) else None
     return bounds if times is None else bounds[np.searchsorted(bounds, times[0]) :]
 
 
 def time_bounds(
-    trace: "Trace", run: "Run", name: Timed, blocks: ExecutionBlocks | None = None
+    trace: Trace, run: Run, name: Timed, blocks: ExecutionBlocks | None = None
 ) -> tuple[int, int] | None:
     """Return the first begin and last end of a run's launches or executions, in ns since 1970.
 
@@ -253,7 +251,7 @@ def time_bounds(
     return (min(begins), max(ends)) if begins else None
 
 
-def periodic_steps(trace: "Trace", run: "Run") -> Steps | None:
+def periodic_steps(trace: Trace, run: Run) -> Steps | None:
     """Return the steps that repeat in all that the host requested, or None without any.
 
     If a mark is named "steady", only requests after its instant or in its range count. Errors as
@@ -268,7 +266,7 @@ def periodic_steps(trace: "Trace", run: "Run") -> Steps | None:
 
 
 def device_begins(
-    trace: "Trace", run: "Run", steps: Steps, blocks: ExecutionBlocks
+    trace: Trace, run: Run, steps: Steps, blocks: ExecutionBlocks
 ) -> tuple[Integers, bool]:
     """Return when devices began each step and, as last item, ended the last, in ns since 1970.
 

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, wraps
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, Final, Literal, ParamSpec, TypeVar
+from typing import Any, Concatenate, Final, Literal, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
@@ -38,12 +38,10 @@ from kvtrace.schema.older_parts import OLDER_SUMS, counting
 from kvtrace.schema.opened_parts import part_facts, part_footer
 from kvtrace.schema.remote import remote_folder
 from kvtrace.schema.tables import TABLES
+from kvtrace.schema.trace import Run, Trace
 from kvtrace.schema.versions import FORMAT_VERSION
 from kvtrace.schema.weights import keeps_sums
 from kvtrace.schema.window import TraceWindow, whole_trace
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
 
 PASS: Final = "sums"  # noqa: S105 - a pass over the trace
 #: Number of the definition of what is stored; another one makes stored sums invalid.
@@ -65,10 +63,10 @@ _SUMS_FILE: Final = f"part-{PASS}-"
 _TABLE_OF_EACH_RUN: Final = "launch_sums"
 
 #: Settings of valid sums by run id; an open trace does not change its sealed runs.
-_SETTINGS: Final[WeakKeyDictionary["Trace", dict[str, dict[str, Any] | None]]] = WeakKeyDictionary()
+_SETTINGS: Final[WeakKeyDictionary[Trace, dict[str, dict[str, Any] | None]]] = WeakKeyDictionary()
 
 
-def settings_of(trace: "Trace", run: "Run") -> dict[str, Any]:
+def settings_of(trace: Trace, run: Run) -> dict[str, Any]:
     """Return the settings with which the pass stores sums of a run as it is now.
 
     By table the sizes of its files by name; null where an object store has them.
@@ -76,7 +74,7 @@ def settings_of(trace: "Trace", run: "Run") -> dict[str, Any]:
     return {"definition": DEFINITION, **{n: sizes_of_parts(trace, run, n) for n in LEAVES}}
 
 
-def sizes_of_parts(trace: "Trace", run: "Run", name: str) -> dict[str, int | None]:
+def sizes_of_parts(trace: Trace, run: Run, name: str) -> dict[str, int | None]:
     """Return the sizes of a run's files of a table by name.
 
     Null where an object store has them, and of a link that leads nowhere, which readers report.
@@ -95,7 +93,7 @@ def _size_of(path: Path) -> int | None:
         return None
 
 
-def stored_settings(trace: "Trace", run: "Run") -> dict[str, Any] | None:
+def stored_settings(trace: Trace, run: Run) -> dict[str, Any] | None:
     """Return the settings of a sealed run's sums; None without sums of the files it has now.
 
     The answer is kept for the open trace, until `forget`.
@@ -111,17 +109,17 @@ def stored_settings(trace: "Trace", run: "Run") -> dict[str, Any] | None:
     return by_run[run.run_id]
 
 
-def sums_stored(trace: "Trace", run: "Run") -> bool:
+def sums_stored(trace: Trace, run: Run) -> bool:
     """Return whether a run is sealed and has sums of its files; errors as `stored_settings`."""
     return stored_settings(trace, run) is not None
 
 
-def forget(trace: "Trace", run_id: str) -> None:
+def forget(trace: Trace, run_id: str) -> None:
     """Have `stored_settings` look at a run's files again, as after its sums were written."""
     _SETTINGS.get(whole_trace(trace), {}).pop(run_id, None)
 
 
-def _valid_settings(trace: "Trace", run: "Run") -> dict[str, Any] | None:
+def _valid_settings(trace: Trace, run: Run) -> dict[str, Any] | None:
     if LAUNCH_COLUMNS:
         return None  # sums of these columns are not stored
     for path in pass_parts(run_folder(trace.path, _TABLE_OF_EACH_RUN, run.run_id), PASS):
@@ -135,14 +133,12 @@ def _valid_settings(trace: "Trace", run: "Run") -> dict[str, Any] | None:
     return None
 
 
-def has_older_sums(trace: "Trace", run: "Run") -> bool:
+def has_older_sums(trace: Trace, run: Run) -> bool:
     """Return whether older sums count in a run's figures: not in those of a window."""
     return keeps_sums(run) and not isinstance(trace, TraceWindow)
 
 
-def older_sums(
-    trace: "Trace", runs: Sequence["Run"], table: Sums, columns: Sequence[str]
-) -> pa.Table:
+def older_sums(trace: Trace, runs: Sequence[Run], table: Sums, columns: Sequence[str]) -> pa.Table:
     """Return columns, and `run`, of sums of rows that the runs do not have any more.
 
     Errors as `Trace.table`.
@@ -161,7 +157,7 @@ def older_sums(
     return pa.concat_tables(pieces).unify_dictionaries()
 
 
-def settled(trace: "Trace", runs: Sequence["Run"], read: Callable[[], T]) -> T:
+def settled(trace: Trace, runs: Sequence[Run], read: Callable[[], T]) -> T:
     """Return what `read` returns, which reads rows and older sums of the runs, at one moment.
 
     If a recording in progress drops rows meanwhile, they would count twice or not at all, so both
@@ -177,7 +173,7 @@ def settled(trace: "Trace", runs: Sequence["Run"], read: Callable[[], T]) -> T:
     return result
 
 
-def _parts_in_progress(trace: "Trace", runs: Sequence["Run"]) -> list[set[int]]:
+def _parts_in_progress(trace: Trace, runs: Sequence[Run]) -> list[set[int]]:
     """Return the numbers of the parts of runs in progress that keep older sums."""
     return [
         set(part_numbers(run_folder(trace.path, table, run.run_id)))
@@ -187,7 +183,7 @@ def _parts_in_progress(trace: "Trace", runs: Sequence["Run"]) -> list[set[int]]:
     ]
 
 
-def older_rows(trace: "Trace", runs: Sequence["Run"], name: str) -> pa.Table:
+def older_rows(trace: Trace, runs: Sequence[Run], name: str) -> pa.Table:
     """Return all columns of a table of `OLDER_SUMS`, as `older_sums`."""
     sums = next(of for of, leaves in _LEAVES.items() if OLDER_SUMS[leaves] == name)
     return older_sums(trace, runs, sums, TABLES[name].names)
@@ -204,7 +200,7 @@ _LEAST_BYTES: Final = 4 << 20
 _CODE: Final = ("schema", "figures", "converters/info", "converters/profile")
 
 
-def are_kept(trace: "Trace", runs: Sequence["Run"], fewest: int | None = None) -> bool:
+def are_kept(trace: Trace, runs: Sequence[Run], fewest: int | None = None) -> bool:
     """Return whether figures of the runs are kept: all are sealed, and together they are large.
 
     Some have stored sums, or the files of their launches and executions have many bytes. `fewest`
@@ -225,7 +221,7 @@ def are_kept(trace: "Trace", runs: Sequence["Run"], fewest: int | None = None) -
 
 
 def kept(
-    trace: "Trace",
+    trace: Trace,
     what: str,
     facts: Any,
     names: Sequence[str],
@@ -252,13 +248,13 @@ def kept(
     return rows
 
 
-def kept_rows(trace: "Trace", what: str, facts: Any, read: Callable[[], pa.Table]) -> pa.Table:
+def kept_rows(trace: Trace, what: str, facts: Any, read: Callable[[], pa.Table]) -> pa.Table:
     """Return the kept table of a kind that has one alone; see `kept`."""
     return kept(trace, what, facts, ["rows"], lambda: {"rows": read()})["rows"]
 
 
 def kept_value(
-    trace: "Trace", runs: Sequence["Run"], what: str, facts: Any, kind: Any, read: Callable[[], T]
+    trace: Trace, runs: Sequence[Run], what: str, facts: Any, kind: Any, read: Callable[[], T]
 ) -> T:
     """Return the value of type `kind` that `read` makes, which is kept in a file for large runs.
 
@@ -297,7 +293,7 @@ def _code_files() -> list[tuple[str, int, int]]:
     return sorted((e.path, (s := e.stat()).st_size, s.st_mtime_ns) for e in files)
 
 
-def _files_of(out: Path, runs: Sequence["Run"]) -> Iterator[tuple[str, str, list[Any]]]:
+def _files_of(out: Path, runs: Sequence[Run]) -> Iterator[tuple[str, str, list[Any]]]:
     """Yield table, run, and name, size and time of change of its files, without those of sums."""
     for table in sorted(entry.name for entry in os.scandir(out) if entry.is_dir()):
         for run in runs:
@@ -314,9 +310,7 @@ def _files_of(out: Path, runs: Sequence["Run"]) -> Iterator[tuple[str, str, list
                 yield table, run.run_id, facts
 
 
-def rows_of_runs(
-    trace: "Trace", runs: Sequence["Run"], name: str, columns: Sequence[str]
-) -> pa.Table:
+def rows_of_runs(trace: Trace, runs: Sequence[Run], name: str, columns: Sequence[str]) -> pa.Table:
     """Return columns of a table of the whole trace, and `run`, as `Trace.table`; errors as there.
 
     Rows of many runs are kept.
@@ -344,7 +338,7 @@ def once_per_trace(read: _Read[P, T]) -> _Read[P, T]:
     results_by_trace: WeakKeyDictionary[Trace, dict[Any, T]] = WeakKeyDictionary()
 
     @wraps(read)
-    def known(trace: "Trace", runs: Sequence["Run"], /, *args: P.args, **options: P.kwargs) -> T:
+    def known(trace: Trace, runs: Sequence[Run], /, *args: P.args, **options: P.kwargs) -> T:
         if not all(run.sealed for run in runs):
             return read(trace, runs, *args, **options)
         results = results_by_trace.setdefault(trace, {})

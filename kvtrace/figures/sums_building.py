@@ -7,7 +7,7 @@ figures of a long run writes what they add up to into the trace, and later ones 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -33,10 +33,8 @@ from kvtrace.schema.layout import EXCERPT
 from kvtrace.schema.remote import remote_folder
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.tables import TABLES
+from kvtrace.schema.trace import Run, Trace
 from kvtrace.schema.window import RunWindow, whole_trace
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
 
 #: Runs with fewer launches and executions are added up each time, which takes milliseconds.
 LEAST_ROWS: Final = 1 << 17
@@ -46,7 +44,7 @@ _MANY_ROWS: Final = 1_500_000
 _SHARE_OF_SUMS: Final = 0.8
 
 
-def add_up(trace: "Trace", runs: Sequence["Run"], *, least_rows: int = LEAST_ROWS) -> None:
+def add_up(trace: Trace, runs: Sequence[Run], *, least_rows: int = LEAST_ROWS) -> None:
     """Write the sums of those runs that are sealed, long, and without sums, into the trace.
 
     `least_rows` is the number of launches and executions from which on a run is long. A trace that
@@ -95,7 +93,7 @@ def add_up(trace: "Trace", runs: Sequence["Run"], *, least_rows: int = LEAST_ROW
             forget(whole, run.run_id)
 
 
-def sums_of_run(trace: "Trace", run: "Run") -> tuple[dict[str, pa.Table], dict[Sums, list[int]]]:
+def sums_of_run(trace: Trace, run: Run) -> tuple[dict[str, pa.Table], dict[Sums, list[int]]]:
     """Return a run's tables of sums, and the settings that name the bounds of their stretches.
 
     Errors as `Trace.table`.
@@ -147,7 +145,7 @@ _PARTS: Final = TABLES["run_parts"].schema
 _STEPS: Final = TABLES["run_steps"]
 
 
-def tables_at_rest(trace: "Trace", run: "Run") -> dict[str, pa.Table]:
+def tables_at_rest(trace: Trace, run: Run) -> dict[str, pa.Table]:
     """Return the tables of a sealed run's parts, steps and idle times, by name.
 
     `trace` is the whole trace, and nothing is stored of the run yet. Errors as `Trace.table`.
@@ -188,8 +186,8 @@ def tables_at_rest(trace: "Trace", run: "Run") -> dict[str, pa.Table]:
 
 
 def _sums_of_gaps(
-    trace: "Trace",
-    run: "Run",
+    trace: Trace,
+    run: Run,
     blocks: ExecutionBlocks,
     windows: Mapping[PartName, RunWindow | None],
     requests: dict[PartName, Requests],
@@ -213,9 +211,7 @@ def _sums_of_gaps(
     return sums
 
 
-def _part_row(
-    trace: "Trace", run: "Run", part: PartName, window: RunWindow | None
-) -> dict[str, Any]:
+def _part_row(trace: Trace, run: Run, part: PartName, window: RunWindow | None) -> dict[str, Any]:
     """Return the columns of `run_parts` that bound a part."""
     if window is not None:
         bounds = window[:4]

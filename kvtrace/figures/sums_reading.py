@@ -7,7 +7,7 @@ dropped (`schema/older_sums.py`) are read with the stored ones.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,11 +26,9 @@ from kvtrace.figures.stored import (
     sums_stored,
 )
 from kvtrace.figures.stored import Sums as Sums
+from kvtrace.schema.trace import Run, Trace
 from kvtrace.schema.weights import keeps_sums
 from kvtrace.schema.window import TraceWindow, whole_trace
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
 
 Span = tuple[int, int]
 
@@ -41,8 +39,8 @@ class AtRest(NamedTuple):
     A run with older sums is in both.
     """
 
-    stored: "tuple[Run, ...]"
-    others: "tuple[Run, ...]"
+    stored: tuple[Run, ...]
+    others: tuple[Run, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +56,12 @@ class AllSums:
 
     """
 
-    stored: "tuple[Run, ...]"
+    stored: tuple[Run, ...]
     rows: pa.Table
     binned: pa.Table | None
 
 
-def at_rest(trace: "Trace", runs: Sequence["Run"], table: Sums) -> AtRest:
+def at_rest(trace: Trace, runs: Sequence[Run], table: Sums) -> AtRest:
     """Return which runs' sums are stored, and of which runs rows are to be added to them.
 
     Errors as `stored_settings`.
@@ -73,7 +71,7 @@ def at_rest(trace: "Trace", runs: Sequence["Run"], table: Sums) -> AtRest:
     return AtRest(tuple(stored), others)
 
 
-def _are_stored(trace: "Trace", run: "Run", table: Sums) -> bool:
+def _are_stored(trace: Trace, run: Run, table: Sums) -> bool:
     """Return whether sums are stored of a run, in a window of its steady part."""
     settings = stored_settings(trace, run)
     if settings is None or not isinstance(trace, TraceWindow):
@@ -94,7 +92,7 @@ def span_of(window: TraceWindow, run_id: str, table: Sums) -> Span:
 _NAMED_BY: Final = ("kernels", "calls")
 
 
-def facts_to_keep(trace: "Trace", runs: Sequence["Run"], table: Sums) -> list[Any] | None:
+def facts_to_keep(trace: Trace, runs: Sequence[Run], table: Sums) -> list[Any] | None:
     """Return what figures of many runs follow from, as JSON; None if they are not kept.
 
     Those of runs with older sums are not, nor those of windows other than the steady part: they are
@@ -127,7 +125,7 @@ _COLUMNS: Final[dict[Sums, tuple[str, ...]]] = {
 }  # fmt: skip
 
 
-def stored_sums(trace: "Trace", runs: Sequence["Run"], table: Sums) -> pa.Table:
+def stored_sums(trace: Trace, runs: Sequence[Run], table: Sums) -> pa.Table:
     """Return stored sums of the trace, or of the window's stretch, without bins.
 
     `runs` have stored sums, whose rows are kept for an opened trace, or older sums, which are
@@ -139,11 +137,11 @@ def stored_sums(trace: "Trace", runs: Sequence["Run"], table: Sums) -> pa.Table:
 
 
 @once_per_trace
-def _stored_rows(whole: "Trace", runs: Sequence["Run"], table: Sums) -> pa.Table:
+def _stored_rows(whole: Trace, runs: Sequence[Run], table: Sums) -> pa.Table:
     return rows_of_runs(whole, runs, table, _COLUMNS[table])
 
 
-def _with_older(trace: "Trace", runs: Sequence["Run"], table: Sums, rows: pa.Table) -> pa.Table:
+def _with_older(trace: Trace, runs: Sequence[Run], table: Sums, rows: pa.Table) -> pa.Table:
     """Return rows of sums, and older sums of those runs that have some, with the same columns."""
     older = [run for run in runs if has_older_sums(trace, run)]
     if not older:
@@ -207,8 +205,8 @@ def bin_of(ns: str) -> str:
 
 
 def summed_rows(
-    trace: "Trace",
-    runs: Sequence["Run"],
+    trace: Trace,
+    runs: Sequence[Run],
     table: Sums,
     stretch: str = "-1",
     *,
@@ -235,7 +233,7 @@ def summed_rows(
 
 
 @once_per_trace
-def sums_of(trace: "Trace", runs: Sequence["Run"], table: Sums) -> AllSums:
+def sums_of(trace: Trace, runs: Sequence[Run], table: Sums) -> AllSums:
     """Return the sums of runs, stored or not, and times in bins of the rows that are not stored.
 
     Those of sealed runs are kept for an opened trace. Errors as `Trace.table`.
@@ -264,7 +262,7 @@ def _like(summed: pa.Table, rows: pa.Table) -> pa.Table:
     return pa.table(columns, rows.column_names).cast(rows.schema)
 
 
-def has_executions(trace: "Trace", run: "Run") -> bool:
+def has_executions(trace: Trace, run: Run) -> bool:
     """Return whether a run has rows or sums of executions; errors as `Trace.table`."""
     if has_older_sums(trace, run) and older_sums(trace, [run], "execution_sums", ()).num_rows:
         return True
@@ -272,7 +270,7 @@ def has_executions(trace: "Trace", run: "Run") -> bool:
     return row_count(whole_trace(trace), run, table) > 0
 
 
-def stored_bins(trace: "Trace", run: "Run", table: Sums, keys: Sequence[str]) -> pa.Table:
+def stored_bins(trace: Trace, run: Run, table: Sums, keys: Sequence[str]) -> pa.Table:
     """Return `keys`, `bins` and `counts` of a run's stored and older sums of steady rows.
 
     Errors as `Trace.table`.
@@ -284,7 +282,7 @@ def stored_bins(trace: "Trace", run: "Run", table: Sums, keys: Sequence[str]) ->
     return rows.filter(pc.is_valid(rows["bins"])).select(columns[2:])
 
 
-def _inside(trace: "Trace", rows: pa.Table, table: Sums) -> pa.Table:
+def _inside(trace: Trace, rows: pa.Table, table: Sums) -> pa.Table:
     """Return the rows of whole stretches of a window; all rows if the trace is not a window."""
     if not isinstance(trace, TraceWindow) or not rows.num_rows:
         return rows

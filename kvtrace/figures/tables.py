@@ -8,7 +8,7 @@ import os
 from collections import deque
 from collections.abc import Sequence
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from weakref import WeakKeyDictionary, finalize
 
 import duckdb
@@ -29,10 +29,8 @@ from kvtrace.figures.views import (
 )
 from kvtrace.forks import Lock
 from kvtrace.schema.launch_flags import HoldingTrials
+from kvtrace.schema.trace import Run, Trace
 from kvtrace.schema.window import RunWindow, TraceWindow, whole_trace
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
 
 #: The shared database by process number: a forked process makes its own.
 _SHARED: Final[dict[int, duckdb.DuckDBPyConnection]] = {}
@@ -210,7 +208,7 @@ _NO_HOLDING: Final = """
 _ANY_TRIAL: Final = f"SELECT 1 FROM ({VIEWS['tuning']}) LIMIT 1"  # noqa: S608
 
 
-_OPENED: Final[WeakKeyDictionary["Trace", "_Databases"]] = WeakKeyDictionary()
+_OPENED: Final[WeakKeyDictionary[Trace, "_Databases"]] = WeakKeyDictionary()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_OPENED.clear)  # a child has no threads of DuckDB's (`_SHARED`)
 
@@ -256,7 +254,7 @@ class _Databases:
 
 
 def open_times(
-    trace: "Trace", runs: Sequence["Run"], view: str | None = None
+    trace: Trace, runs: Sequence[Run], view: str | None = None
 ) -> duckdb.DuckDBPyConnection:
     """Return a connection to a database in which `view` of `figures/views.py` exists, if any.
 
@@ -286,7 +284,7 @@ def open_times(
         return times.catalog.connect(schema)
 
 
-def close_times(trace: "Trace", runs: Sequence["Run"]) -> None:
+def close_times(trace: Trace, runs: Sequence[Run]) -> None:
     """Close the database of some runs, if one is open, as after the last query of many runs.
 
     Connections to it remain valid.
@@ -313,9 +311,7 @@ _NARROWED_VIEWS: Final = {
 }
 
 
-def _narrowed(
-    times: _Times, window: TraceWindow, runs: Sequence["Run"], views: Sequence[str]
-) -> str:
+def _narrowed(times: _Times, window: TraceWindow, runs: Sequence[Run], views: Sequence[str]) -> str:
     """Return the schema in which `views` and the views that these use have the window's rows."""
     bounds = tuple(window.window_of(run.run_id) for run in runs)
     is_new = bounds not in times.windows
@@ -335,7 +331,7 @@ def _narrowed(
     return schema
 
 
-def _new_tables(trace: "Trace", runs: Sequence["Run"]) -> _Times:
+def _new_tables(trace: Trace, runs: Sequence[Run]) -> _Times:
     """Return a new catalog with kernels and calls."""
     catalog = Catalog()
     database = catalog.database
@@ -348,9 +344,7 @@ def _new_tables(trace: "Trace", runs: Sequence["Run"]) -> _Times:
     return _Times(catalog)
 
 
-def known_rows(
-    trace: "Trace", runs: Sequence["Run"], name: str, columns: Sequence[str]
-) -> pa.Table:
+def known_rows(trace: Trace, runs: Sequence[Run], name: str, columns: Sequence[str]) -> pa.Table:
     """Return columns, and `run`, of the table `name`, which is `kernels` or `calls`.
 
     `kernels` has an additional column `source` (`identity.py`). For sealed runs the columns of
@@ -367,7 +361,7 @@ def known_rows(
 
 
 @once_per_trace
-def _known(trace: "Trace", runs: Sequence["Run"], name: str) -> pa.Table:
+def _known(trace: Trace, runs: Sequence[Run], name: str) -> pa.Table:
     """Return the columns of `_NAMING_COLUMNS`, and `run`, of `kernels` or `calls`."""
     stored = dict.fromkeys((*_NAMING_COLUMNS[name], *(SOURCE_COLUMNS if name == "kernels" else ())))
     stored.pop("source", None)
@@ -405,7 +399,7 @@ _PLACES: Final = f"""
 """  # noqa: S608
 
 
-def _open_rows(times: _Times, trace: "Trace", runs: Sequence["Run"], name: str) -> None:
+def _open_rows(times: _Times, trace: Trace, runs: Sequence[Run], name: str) -> None:
     """Create the view of launches or executions.
 
     `Trace.table` reads the runs if they have few rows, and those with rows that need a repair.
@@ -425,7 +419,7 @@ def _open_rows(times: _Times, trace: "Trace", runs: Sequence["Run"], name: str) 
             scans.create_view(database, name, columns, read | backward, _RUN)
 
 
-def _make_views(times: _Times, trace: "Trace", runs: Sequence["Run"], views: Sequence[str]) -> None:
+def _make_views(times: _Times, trace: Trace, runs: Sequence[Run], views: Sequence[str]) -> None:
     """Create views of `figures/views.py`, and the views that they use, unless they exist.
 
     Launches in which a kernel was compiled, loaded or tuned, and executions between trials, are
@@ -465,7 +459,7 @@ def _number(database: duckdb.DuckDBPyConnection, query: str) -> int:
     return int(number)
 
 
-def _holding_launches(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
+def _holding_launches(trace: Trace, runs: Sequence[Run]) -> pa.Table:
     """Return the rows of the view `holding`, computed by reading launches in pieces."""
     filtered: list[pa.Table] = []
     for run in runs:

@@ -8,7 +8,7 @@ runs are stored by the pass of `sums_building.py`.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import pyarrow as pa
 
@@ -17,9 +17,7 @@ from kvtrace.figures.stored import sums_stored
 from kvtrace.figures.tables import open_times
 from kvtrace.schema.columns import conformed
 from kvtrace.schema.tables import TABLES
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
+from kvtrace.schema.trace import Run, Trace
 
 Tiles = Literal["launch_tiles", "execution_tiles"]
 
@@ -94,7 +92,7 @@ _TILES: Final = """
 
 
 def read_tiles(
-    trace: "Trace", runs: Sequence["Run"], table: Tiles, columns: Sequence[str]
+    trace: Trace, runs: Sequence[Run], table: Tiles, columns: Sequence[str]
 ) -> Iterator[pa.Table]:
     """Yield columns, and `run`, of the tiles of runs: stored ones run by run, then all others.
 
@@ -108,7 +106,7 @@ def read_tiles(
         yield tiles_of(trace, others, table).select([*columns, "run"])
 
 
-def tiles_of(trace: "Trace", runs: Sequence["Run"], table: Tiles) -> pa.Table:
+def tiles_of(trace: Trace, runs: Sequence[Run], table: Tiles) -> pa.Table:
     """Return the tiles of runs, of equal length, from their launches or executions, with `run`.
 
     Errors as `Trace.table`.

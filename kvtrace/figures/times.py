@@ -7,7 +7,7 @@ engine.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import duckdb
 import numpy as np
@@ -38,11 +38,9 @@ from kvtrace.figures.sums_reading import (
 from kvtrace.figures.tables import add_rows, open_times, scratch
 from kvtrace.figures.views import LAUNCHES_AT_REST
 from kvtrace.schema.launch_flags import LaunchFlags
+from kvtrace.schema.trace import Run, Trace
 from kvtrace.schema.weights import weights
 from kvtrace.schema.window import whole_trace
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
 
 UNKNOWN: Final = "(unknown)"
 
@@ -95,7 +93,7 @@ _NO_BYTES: Final = "CAST(NULL AS BIGINT) AS bytes"
 _KERNELS: Final = "SELECT module, name, source, kind FROM kernel ORDER BY kernel"
 
 
-def host_times(trace: "Trace", runs: Sequence["Run"], *, groups: pa.Table | None = None) -> Times:
+def host_times(trace: Trace, runs: Sequence[Run], *, groups: pa.Table | None = None) -> Times:
     """Return the figures of launches.
 
     `groups` has columns run, kernel_id and `grouped`, the kernel's group; if it is passed,
@@ -107,7 +105,7 @@ def host_times(trace: "Trace", runs: Sequence["Run"], *, groups: pa.Table | None
     return _times(trace, runs, "launch_sums")
 
 
-def device_times(trace: "Trace", runs: Sequence["Run"], *, groups: pa.Table | None = None) -> Times:
+def device_times(trace: Trace, runs: Sequence[Run], *, groups: pa.Table | None = None) -> Times:
     """Return the figures of executions of calls, and of other kernels, copies and fills by name.
 
     The column `bytes` has the bytes that were copied or filled. `groups`, what is kept and errors
@@ -123,7 +121,7 @@ _TABLES: Final = ("calls", "kernels")
 
 
 @once_per_trace
-def _times(trace: "Trace", runs: Sequence["Run"], table: Sums) -> Times:
+def _times(trace: Trace, runs: Sequence[Run], table: Sums) -> Times:
     def read_tables() -> dict[str, pa.Table]:
         times = settled(trace, runs, lambda: _read_times(trace, runs, table))
         return {name: getattr(times, name) for name in _TABLES}
@@ -135,7 +133,7 @@ def _times(trace: "Trace", runs: Sequence["Run"], table: Sums) -> Times:
 
 
 def _read_times(
-    trace: "Trace", runs: Sequence["Run"], table: Sums, groups: pa.Table | None = None
+    trace: Trace, runs: Sequence[Run], table: Sums, groups: pa.Table | None = None
 ) -> Times:
     summed = sums_of(trace, runs, table)
     with open_times(trace, runs, None if summed.stored else VIEWS_ADDED_UP[table]) as database:
@@ -268,7 +266,7 @@ _BY_PHASE: Final = """
 """
 
 
-def launches_by_phase(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
+def launches_by_phase(trace: Trace, runs: Sequence[Run]) -> pa.Table:
     """Return run, call_id, phase and the number of launches; errors as `Trace.table`."""
     summed = settled(trace, runs, lambda: sums_of(trace, runs, "launch_sums"))
     with scratch() as database:
@@ -287,7 +285,7 @@ _TRIALS: Final = """
 """
 
 
-def trial_times(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
+def trial_times(trace: Trace, runs: Sequence[Run]) -> pa.Table:
     """Return run, call_id and duration `ns` of executions of autotuners' trials, as launched.
 
     They are of whole runs; those of many are kept (`stored.py`). Errors as `Trace.table`.
@@ -340,7 +338,7 @@ _SLOW_FIRST: Final = """
 """
 
 
-def compiling_launches(trace: "Trace", run: "Run", first_ns: int | None = None) -> pa.Table:
+def compiling_launches(trace: Trace, run: Run, first_ns: int | None = None) -> pa.Table:
     """Return rows of the view `compiling`: launches that compiled, loaded or tuned a kernel.
 
     With `first_ns`, also the first launch of each kernel that took as long.

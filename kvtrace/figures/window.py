@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -33,11 +33,9 @@ from kvtrace.figures.steps import (
     time_bounds,
 )
 from kvtrace.schema.errors import BadSetting
+from kvtrace.schema.trace import Run, Trace
 from kvtrace.schema.window import RunWindow, TraceWindow, pieces_near
 from kvtrace.text import duration, plural, printable
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
 
 How = Literal["mark", "period", "asked", "whole", "stepless"]
 _OF_WHOLE_RUNS: Final = frozenset({"whole", "stepless"})
@@ -147,8 +145,8 @@ def steps_text(number: int, runs: int) -> str:
 
 
 def windowed(
-    trace: "Trace", runs: Sequence["Run"], asked: RequestedPart = STEADY
-) -> tuple["Trace", Window | None]:
+    trace: Trace, runs: Sequence[Run], asked: RequestedPart = STEADY
+) -> tuple[Trace, Window | None]:
     """Return the trace narrowed to the requested part, and the part's description.
 
     A trace that is a window already is returned unchanged. If no row has a time, the description is
@@ -217,14 +215,14 @@ def _whole(extents: dict[str, RunWindow], how: How, name: str | None = None) -> 
     return Window(begin, end, how, name)
 
 
-def _named_step(trace: "Trace", runs: Sequence["Run"]) -> str | None:
+def _named_step(trace: Trace, runs: Sequence[Run]) -> str | None:
     """Return the first name of a mark that names steps, of which there are too few."""
     marks = (ProgramMarks(trace, run).steps() for run in runs)
     return next((mark.name for mark in marks if mark), None)
 
 
 def _extent(
-    trace: "Trace", run: "Run", asked: RequestedPart, blocks: ExecutionBlocks | None
+    trace: Trace, run: Run, asked: RequestedPart, blocks: ExecutionBlocks | None
 ) -> RunWindow | None:
     """Return the times of a run's first and last launch, and first and last execution.
 
@@ -278,8 +276,8 @@ class _PartBySteps:
 
     def add(
         self,
-        trace: "Trace",
-        run: "Run",
+        trace: Trace,
+        run: Run,
         asked: RequestedPart,
         steps: Steps,
         blocks: ExecutionBlocks,
@@ -324,7 +322,7 @@ def _step_slice(text: str, number: int) -> slice:
 
 
 def steady_window(
-    trace: "Trace", run: "Run", steps: Steps, blocks: ExecutionBlocks
+    trace: Trace, run: Run, steps: Steps, blocks: ExecutionBlocks
 ) -> RunWindow | None:
     """Return the window of a run's steady steps, of those that the program has; None without any.
 
@@ -337,7 +335,7 @@ def steady_window(
 
 
 def steady_steps(
-    trace: "Trace", run: "Run", steps: Steps, devices: Integers, are_known: bool
+    trace: Trace, run: Run, steps: Steps, devices: Integers, are_known: bool
 ) -> RunWindow | None:
     """Return what `steady_window` does, of steps whose `device_begins` are known already."""
     duration = np.diff(devices if are_known else steps.bounds)
@@ -359,7 +357,7 @@ def _window_of_steps(
     return RunWindow(host[0], host[-1], devices[0], devices[-1], device_steps, part.start)
 
 
-def _first_steady(trace: "Trace", run: "Run", steps: Steps, duration: Integers) -> int:
+def _first_steady(trace: Trace, run: Run, steps: Steps, duration: Integers) -> int:
     """Return how many of the first steps are start-up; 0 if fewer than 2 steps would remain.
 
     A step is start-up if a kernel was compiled, loaded, tuned or captured in it, or if its duration
@@ -379,11 +377,11 @@ def _first_steady(trace: "Trace", run: "Run", steps: Steps, duration: Integers) 
 
 
 def _narrowed(
-    trace: "Trace",
-    runs: Sequence["Run"],
+    trace: Trace,
+    runs: Sequence[Run],
     extents: dict[str, RunWindow],
     part: _PartBySteps,
-) -> tuple["Trace", Window]:
+) -> tuple[Trace, Window]:
     """Return the trace narrowed to a part, and the description of the part.
 
     Runs without a window are narrowed to the time from the first begin to the last end of the
@@ -419,7 +417,7 @@ def _narrowed(
     return TraceWindow(trace, *host, all_windows), description
 
 
-def _compiled_before(trace: "Trace", run: "Run", first: int, moment: int) -> int:
+def _compiled_before(trace: Trace, run: Run, first: int, moment: int) -> int:
     """Return for how many ns from its first execution to a part a run compiled or loaded kernels.
 
     Overlapping times of several threads count once. A gap in which generated code was loaded counts
@@ -446,7 +444,7 @@ def _compiled_before(trace: "Trace", run: "Run", first: int, moment: int) -> int
 
 
 def _gaps_around(
-    trace: "Trace", run: "Run", first: int, last: int, moments: Integers
+    trace: Trace, run: Run, first: int, last: int, moments: Integers
 ) -> tuple[Integers, Integers]:
     """Return begin and end of the time without an execution around moments from `first` to `last`.
 

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument
 from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.types import element_of_short_name
+from kvtrace.ir.types import Type
 from kvtrace.recorded_calls.host_descriptors import descriptor_arguments
 from kvtrace.schema.contents import alias_group, least_storage_bytes
 from kvtrace.schema.errors import KvtraceError
-
-if TYPE_CHECKING:
-    from kvtrace.ir.types import Type
 
 #: A function that returns the content of an artifact, None if it was not recorded.
 ContentOf = Callable[[str], bytes | None]

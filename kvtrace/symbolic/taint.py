@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from kvtrace.ir import Module, Op, Value
 from kvtrace.ir.attributes import DenseArrayAttribute
 from kvtrace.ir.flow import called, constant_of, flow_of, forward
 from kvtrace.ir.model import number_of, once_per_module
@@ -19,11 +20,6 @@ from kvtrace.ir.ops import (
 )
 from kvtrace.ir.types import integer_bits
 from kvtrace.symbolic.terms import signed_range
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kvtrace.ir import Module, Op, Value
 
 
 def leaves_lanes(op: Op) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.asynchronous import ADDRESSING, strangers
@@ -27,6 +27,7 @@ from kvtrace.ir.model import number_of, once_per_module
 from kvtrace.ir.ops import GROWING, contents_of, effect_of, operator_of
 from kvtrace.ir.types import (
     TensorDescriptorType,
+    Type,
     integer_bits,
     is_block_pointer,
     is_pointer,
@@ -65,9 +66,6 @@ from kvtrace.symbolic.terms import (
     scalar,
     signed_range,
 )
-
-if TYPE_CHECKING:
-    from kvtrace.ir.types import Type
 
 _MOST_ATOMS = 48
 """Limit on the atoms of a term, nested ones included; sorting networks exceed the limit."""

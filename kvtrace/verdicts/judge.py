@@ -16,10 +16,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.ir.feeding import feeding
+from kvtrace.recorded_calls.recorded import Call, KnownLaunches
+from kvtrace.schema.contents import ContentSet
 from kvtrace.symbolic.expressions import address_expression
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.concrete import Concrete
@@ -28,10 +30,6 @@ from kvtrace.verdicts.rules.out_of_bounds_zeros import without_zeros
 from kvtrace.verdicts.rules.table import Rule, chosen_rules
 from kvtrace.verdicts.unknown_fields import without_assumed
 from kvtrace.verdicts.verdict import Verdict
-
-if TYPE_CHECKING:
-    from kvtrace.recorded_calls.recorded import Call, KnownLaunches
-    from kvtrace.schema.contents import ContentSet
 
 
 class Judgment:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +15,11 @@ from numpy.typing import NDArray
 from kvtrace.evaluate import Access, Observer, evaluate
 from kvtrace.evaluate.errors import UNFIT
 from kvtrace.evaluate.scope import MOST_STEPS
+from kvtrace.ir import Op
+from kvtrace.recorded_calls.recorded import Call
+from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.replaying import program_at
-
-if TYPE_CHECKING:
-    from kvtrace.ir import Op
-    from kvtrace.recorded_calls.recorded import Call
-    from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 
 _MOST_LISTED: Final = 4
 """Maximum number of indices that are listed one by one."""

@@ -9,13 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from kvtrace.evaluate import TensorArgument
+from kvtrace.evaluate import Argument, TensorArgument
 from kvtrace.verdicts.verdict import Verdict
-
-if TYPE_CHECKING:
-    from kvtrace.evaluate import Argument
 
 _ALIASES: Final = "alias_group"
 

@@ -7,7 +7,7 @@ applied: an access counts as what it would be without them.
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pyarrow as pa
 
@@ -16,9 +16,7 @@ from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.slices import NO_CALL
 from kvtrace.converters.report.sources import Block, BlockSource, Context
 from kvtrace.schema.columns import without_dictionary
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run
+from kvtrace.schema.trace import Run
 
 _COLUMNS: Final = ("call_id", "rule", "verdict", "severity")
 
@@ -48,7 +46,7 @@ def _verdicts_block(context: Context) -> str:
 
 
 def _verdict_counts(
-    context: Context, run: "Run"
+    context: Context, run: Run
 ) -> Iterator[tuple[int | None, str | None, str | None, str | None, int]]:
     """Yield call id, rule, verdict, severity and their number of accesses in a run."""
     table = context.trace.table("findings", (run,), _COLUMNS)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kvtrace.evaluate.compiler import slots_of
 from kvtrace.evaluate.instrument import Instrument
+from kvtrace.evaluate.registry import Step
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import (
     Pointer,
@@ -16,12 +17,9 @@ from kvtrace.evaluate.values import (
     actual,
     with_common_dtype,
 )
+from kvtrace.ir import Module, Op, Value
 from kvtrace.ir.flow import counter_of, deciding
 from kvtrace.ir.ops import BRANCHES, CALLS, COMBINING, LOOPS, MEMORY, MOVING, computing
-
-if TYPE_CHECKING:
-    from kvtrace.evaluate.registry import Step
-    from kvtrace.ir import Module, Op, Value
 
 _BITCASTS: Final = computing("bitcast")
 

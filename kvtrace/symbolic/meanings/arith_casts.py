@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
+from kvtrace.ir import Op
 from kvtrace.ir.types import integer_bits
 from kvtrace.symbolic.conditions import Condition, equal
 from kvtrace.symbolic.functions import choice, remainder
@@ -12,10 +12,7 @@ from kvtrace.symbolic.meanings import meaning
 from kvtrace.symbolic.meanings.arith import signed, unsigned
 from kvtrace.symbolic.meanings.float_ranges import float_range
 from kvtrace.symbolic.terms import signed_range
-
-if TYPE_CHECKING:
-    from kvtrace.ir import Op
-    from kvtrace.symbolic.walk import Walk
+from kvtrace.symbolic.walk import Walk
 
 
 @meaning("arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast", "arith.index_castui")

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
+from kvtrace.ir import Op, Value
 from kvtrace.ir.types import integer_bits, shape_of
 from kvtrace.symbolic.conditions import Condition, at_least
 from kvtrace.symbolic.functions import choice
@@ -23,10 +23,7 @@ from kvtrace.symbolic.meanings.merging import as_number, as_truth, same
 from kvtrace.symbolic.meanings.tt_memory import moved
 from kvtrace.symbolic.summary import BlockPointer, CarriedInteger, Formula, Loop, Pointer
 from kvtrace.symbolic.terms import ZERO, Key, Substitution, Symbol, Term, signed_range
-
-if TYPE_CHECKING:
-    from kvtrace.ir import Op, Value
-    from kvtrace.symbolic.walk import Walk
+from kvtrace.symbolic.walk import Walk
 
 _FARTHEST = 1 << 62
 _WIDENINGS = 4

@@ -8,20 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from kvtrace.ir import Block, Op, Value
 from kvtrace.ir.attributes import SymbolAttribute
 from kvtrace.ir.flow import captured, jumps, terminator
+from kvtrace.ir.model import Function
 from kvtrace.symbolic.conditions import TRUE, Condition, conjunction, disjunction
 from kvtrace.symbolic.meanings import meaning
 from kvtrace.symbolic.meanings.merging import chosen
 from kvtrace.symbolic.summary import Formula, Loop
 from kvtrace.symbolic.terms import MOST_TRIPS, Symbol
-
-if TYPE_CHECKING:
-    from kvtrace.ir import Block, Op, Value
-    from kvtrace.ir.model import Function
-    from kvtrace.symbolic.walk import Walk
+from kvtrace.symbolic.walk import Walk
 
 _RETURNS = ("tt.return", "func.return", "llvm.return")
 _DEEPEST_CALLS = 32

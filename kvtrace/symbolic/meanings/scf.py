@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from kvtrace.ir import Block, Op, Value
 from kvtrace.ir.flow import deciding
+from kvtrace.ir.model import Region
 from kvtrace.ir.types import FloatType, element_of, integer_bits
 from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction, equal, less
 from kvtrace.symbolic.functions import choice, maximum, quotient
@@ -16,12 +17,7 @@ from kvtrace.symbolic.meanings.invariants import most_trips
 from kvtrace.symbolic.meanings.merging import chosen, rewritten
 from kvtrace.symbolic.summary import Formula, Loop
 from kvtrace.symbolic.terms import MOST_TRIPS, Substitution, Symbol, signed_range
-
-if TYPE_CHECKING:
-    from kvtrace.ir import Block, Op, Value
-    from kvtrace.ir.model import Region
-    from kvtrace.symbolic.walk import Walk
-
+from kvtrace.symbolic.walk import Walk
 
 # -- branches -----------------------------------------------------------------------------------
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from kvtrace.ir import Op
 from kvtrace.ir.attributes import StringAttribute
 from kvtrace.ir.model import number_of
 from kvtrace.ir.types import shape_of
 from kvtrace.symbolic.meanings import meaning
 from kvtrace.symbolic.summary import Assertion
 from kvtrace.symbolic.terms import lane, program, programs
-
-if TYPE_CHECKING:
-    from kvtrace.ir import Op
-    from kvtrace.symbolic.walk import Walk
+from kvtrace.symbolic.walk import Walk
 
 
 @meaning("tt.get_program_id")

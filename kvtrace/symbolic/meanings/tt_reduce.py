@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from kvtrace.ir import Block, Op, Value
 from kvtrace.ir.model import number_of
 from kvtrace.ir.ops import GROWING
 from kvtrace.ir.types import integer_bits, shape_of
@@ -13,10 +12,7 @@ from kvtrace.symbolic.meanings import meaning
 from kvtrace.symbolic.meanings.merging import as_number
 from kvtrace.symbolic.meanings.tt_shape import lane_symbol, with_lanes_replaced
 from kvtrace.symbolic.terms import Symbol, Term, as_term, lane, signed_range
-
-if TYPE_CHECKING:
-    from kvtrace.ir import Block, Op, Value
-    from kvtrace.symbolic.walk import Walk
+from kvtrace.symbolic.walk import Walk
 
 _IDEMPOTENT = frozenset(
     {"arith.maxsi", "arith.minsi", "arith.maxui", "arith.minui", "arith.andi", "arith.ori"}

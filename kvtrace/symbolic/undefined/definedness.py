@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from kvtrace.ir import Op
 from kvtrace.symbolic.conditions import (
     FALSE,
     And,
@@ -21,9 +22,6 @@ from kvtrace.symbolic.conditions import (
     disjunction,
 )
 from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term, lane
-
-if TYPE_CHECKING:
-    from kvtrace.ir import Op
 
 _MOST_PARTS: Final = 48
 TOO_MANY: Final = "which lanes have no value takes too many cases"

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
-from kvtrace.ir import Op
+from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.flow import called, captured, counter_of, deciding, flow_of, jumps, terminator
 from kvtrace.ir.model import Function, once_per_module
 from kvtrace.ir.ops import (
@@ -56,9 +56,6 @@ from kvtrace.symbolic.undefined.meanings import (
     meaning_of,
 )
 from kvtrace.symbolic.walk import summarize
-
-if TYPE_CHECKING:
-    from kvtrace.ir import Block, Module, Value
 
 Use = Literal["value", "address", "mask", "branch"]
 

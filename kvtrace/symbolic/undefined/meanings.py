@@ -6,9 +6,9 @@ Lanes are positional, as in the summary: ops that rearrange elements substitute 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
-from kvtrace.ir import Op
+from kvtrace.ir import Op, Value
 from kvtrace.ir.flow import constant_of
 from kvtrace.ir.model import number_of
 from kvtrace.ir.ops import FILLING, KINDS, SPREADING, Kind, Operator, operator_of
@@ -22,6 +22,7 @@ from kvtrace.symbolic.conditions import (
     equal,
 )
 from kvtrace.symbolic.meanings.tt_shape import rearranged, with_lanes_replaced
+from kvtrace.symbolic.summary import Summary
 from kvtrace.symbolic.terms import ZERO, Atom, Symbol, Term, lane
 from kvtrace.symbolic.undefined.definedness import (
     Undefined,
@@ -31,11 +32,6 @@ from kvtrace.symbolic.undefined.definedness import (
     somewhere,
     united_taint,
 )
-
-if TYPE_CHECKING:
-    from kvtrace.ir import Value
-    from kvtrace.symbolic.summary import Summary
-
 
 _DEEPEST: Final = 24
 MaskOf = Callable[[Op], Condition]

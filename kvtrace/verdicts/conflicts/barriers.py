@@ -26,7 +26,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.flow import counter_of, deciding, enclosing_ops, flow_of, forward, jumps
@@ -46,16 +46,12 @@ from kvtrace.ir.ops import (
     Kind,
     effect_of,
 )
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.conditions import Condition
-
-if TYPE_CHECKING:
-    from kvtrace.ir import Op
-    from kvtrace.recorded_calls.recorded import Call
-    from kvtrace.symbolic.summary import Access, Loop
-    from kvtrace.symbolic.terms import Symbol
-    from kvtrace.verdicts.binding import BoundCall
-
+from kvtrace.symbolic.summary import Access, Loop
+from kvtrace.symbolic.terms import Symbol
+from kvtrace.verdicts.binding import BoundCall
 
 _RELAXED = 1
 """tt.MemSemantic of an atomic that orders nothing else."""

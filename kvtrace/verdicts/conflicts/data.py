@@ -8,17 +8,14 @@ it is reported; or all integers that programs load there must differ.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.symbolic.prover import Given, Interval, follows
 from kvtrace.symbolic.prover.digits import Common, Side
 from kvtrace.symbolic.terms import Atom, Symbol
+from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.outcomes import Undecided
 from kvtrace.verdicts.conflicts.sharers import Sharer, sharers_of
-
-if TYPE_CHECKING:
-    from kvtrace.verdicts.binding import BoundCall
 
 
 def data_behind(bound: BoundCall, sharers: Sequence[Sharer]) -> Undecided | None:

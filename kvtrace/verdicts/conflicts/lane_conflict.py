@@ -8,7 +8,7 @@ that formulas leave open are decided by the bytes that they touch over the whole
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from kvtrace.symbolic.conditions import FALSE, Condition, equal
 from kvtrace.symbolic.prover import Given, Proven
 from kvtrace.symbolic.prover.digits import Common
 from kvtrace.symbolic.terms import Term
+from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.conflicts.copies import Actors, Question
 from kvtrace.verdicts.conflicts.lane_replay import conflict_of
@@ -30,9 +31,6 @@ from kvtrace.verdicts.conflicts.same_values import EqualityCondition, equality_c
 from kvtrace.verdicts.conflicts.search import compare_digits, lanes_of, search_pair, shared_by_lanes
 from kvtrace.verdicts.conflicts.sharers import Sharer, copy_of, pairs_of_one_storage, sharers_of
 from kvtrace.verdicts.verdict import Verdict
-
-if TYPE_CHECKING:
-    from kvtrace.verdicts.binding import BoundCall
 
 _SAME_VALUE: Final = "lanes that store to the same byte store the same value"
 _MOST_ELEMENTS: Final = 1 << 26

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,23 +18,19 @@ from numpy.typing import NDArray
 from kvtrace.evaluate import Argument, Observer, Storage, TensorArgument
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.observe import Access
+from kvtrace.evaluate.registry import Step
+from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Unknown, full_array
 from kvtrace.ir import Op
 from kvtrace.ir.ops import BARRIERS, MEMORY, effect_of
 from kvtrace.ir.types import shape_of
+from kvtrace.recorded_calls.recorded import Call
+from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.outcomes import Touch
 from kvtrace.verdicts.conflicts.threads import Lane
 from kvtrace.verdicts.replaying import Limit, run_with
 from kvtrace.verdicts.rules.fills import Numbers, small_numbers, with_contents
-
-if TYPE_CHECKING:
-    from typing import Self
-
-    from kvtrace.evaluate.registry import Step
-    from kvtrace.evaluate.scope import Scope
-    from kvtrace.recorded_calls.recorded import Call
-    from kvtrace.verdicts.binding import BoundCall
 
 #: Bytes on each side of the watched byte that are filled with distinct numbers.
 _WINDOW: Final = 1 << 16

@@ -7,9 +7,9 @@ layouts of the compiled code. A pair that no step decides is run in two orders.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 from kvtrace.ir import Op
 from kvtrace.ir.flow import partition_of
@@ -17,6 +17,7 @@ from kvtrace.ir.ops import KINDS, POINTED
 from kvtrace.symbolic.conditions import Condition, conjunction, equal, less
 from kvtrace.symbolic.prover.digits import Common
 from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term
+from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.barriers import (
     Barriers,
     PairOrder,
@@ -42,11 +43,6 @@ from kvtrace.verdicts.conflicts.search import lanes_of, meeting, shared_by_lanes
 from kvtrace.verdicts.conflicts.sharers import Sharer, pairs_of_one_storage, sharers_of
 from kvtrace.verdicts.conflicts.threads import COPIES, OpThreads, Threads, same_threads
 from kvtrace.verdicts.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvtrace.verdicts.binding import BoundCall
 
 _BARRIER: Final = "a barrier orders them"
 _LANE: Final = "one lane does both"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,15 @@ from numpy.typing import NDArray
 from kvtrace.evaluate import Storage, TensorArgument
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.memory import Memory
+from kvtrace.evaluate.requests import Request
 from kvtrace.evaluate.rounding import to_memory
+from kvtrace.evaluate.scope import Launch, Scope
+from kvtrace.evaluate.types import ValueType
 from kvtrace.ir import Module, Op
 from kvtrace.ir.feeding import feeding
 from kvtrace.ir.flow import flow_of
 from kvtrace.ir.ops import MEMORY, READING, effect_of
+from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.lane_orders import (
     ChangedLoadRun,
     LaneVisit,
@@ -32,13 +36,6 @@ from kvtrace.verdicts.conflicts.lane_orders import (
 )
 from kvtrace.verdicts.conflicts.outcomes import Touch, Witness
 from kvtrace.verdicts.rules.fills import Numbers, evaluated, with_contents
-
-if TYPE_CHECKING:
-    from kvtrace.evaluate.requests import Request
-    from kvtrace.evaluate.scope import Launch, Scope
-    from kvtrace.evaluate.types import ValueType
-    from kvtrace.verdicts.binding import BoundCall
-
 
 _MADE_UP_NUMBERS: Final = range(1, 128)
 """Made-up numbers: their count is a prime, so numbers at strides of powers of two differ."""

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import Op, source_stack
 from kvtrace.ir.data_dependence import depending_on_data
 from kvtrace.ir.ops import effect_of
 from kvtrace.recorded_calls.recorded import Call
+from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.outcomes import ConfirmedConflict, Touch, Witness
 from kvtrace.verdicts.conflicts.parts import roles_of
 from kvtrace.verdicts.replaying import program_at
 from kvtrace.verdicts.verdict import Verdict
-
-if TYPE_CHECKING:
-    from kvtrace.verdicts.binding import BoundCall
 
 RACE: Final = "race"
 RACE_WITHIN: Final = "race-within-program"

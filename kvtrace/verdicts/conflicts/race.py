@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from math import prod
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import Op
@@ -19,6 +19,8 @@ from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction, 
 from kvtrace.symbolic.prover import Proven
 from kvtrace.symbolic.prover.digits import Common
 from kvtrace.symbolic.terms import Substitution, Symbol, Term, lane
+from kvtrace.verdicts.binding import BoundCall
+from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.conflicts.copies import two_programs
 from kvtrace.verdicts.conflicts.data import unrecorded
 from kvtrace.verdicts.conflicts.messages import RACE, race
@@ -38,10 +40,6 @@ from kvtrace.verdicts.conflicts.same_values import store_same_value
 from kvtrace.verdicts.conflicts.search import compare_digits, search_pair
 from kvtrace.verdicts.conflicts.sharers import Sharer, copy_of, pairs_of_one_storage, sharers_of
 from kvtrace.verdicts.verdict import Verdict
-
-if TYPE_CHECKING:
-    from kvtrace.verdicts.binding import BoundCall
-    from kvtrace.verdicts.concrete import Concrete
 
 _ORDERED: Final = "atomics may order the programs that access the same byte"
 _SAME_VALUE: Final = "all programs write the same value"

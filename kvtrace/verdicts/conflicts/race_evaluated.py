@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.functions import Choice
 from kvtrace.symbolic.summary import Access as AccessFormula
 from kvtrace.symbolic.terms import Atom, Symbol
+from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.clocks import Ordering, races_in_orders
 from kvtrace.verdicts.conflicts.messages import RACE
 from kvtrace.verdicts.conflicts.outcomes import ConfirmedConflict, NoConflict, Undecided
@@ -42,10 +43,6 @@ from kvtrace.verdicts.conflicts.race_replay import (
 from kvtrace.verdicts.conflicts.releases import releases_of
 from kvtrace.verdicts.conflicts.slots import reserving_stores, slot_stores
 from kvtrace.verdicts.verdict import Verdict
-
-if TYPE_CHECKING:
-    from kvtrace.verdicts.binding import BoundCall
-
 
 MOST_ELEMENTS = 1 << 26
 """Limit of elements that a sweep reads, over all accesses to written storages."""

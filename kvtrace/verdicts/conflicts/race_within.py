@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from kvtrace.ir import Op
 from kvtrace.ir.feeding import feeding_execution, loads_behind
 from kvtrace.ir.memory_sites import memory_sites
 from kvtrace.schema.cached_property import cached_property
+from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.conflicts.lane_pairs import LanePairs
 from kvtrace.verdicts.conflicts.messages import RACE_WITHIN
@@ -36,9 +37,6 @@ from kvtrace.verdicts.conflicts.pairs import (
     judged,
 )
 from kvtrace.verdicts.verdict import Verdict
-
-if TYPE_CHECKING:
-    from kvtrace.verdicts.binding import BoundCall
 
 _MOST_ELEMENTS: Final = 1 << 24
 #: Limit of replays per op, of other ops that touch the same byte.

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,13 +33,11 @@ from kvtrace.symbolic.conditions import Condition, Opaque, at_least, conjunction
 from kvtrace.symbolic.prover import Given, Proven, Ranges, Refuted, prove
 from kvtrace.symbolic.prover.digits import Common, Side, nothing
 from kvtrace.symbolic.terms import Substitution, Symbol, Term
+from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.copies import Actors, Copy, Question
 from kvtrace.verdicts.conflicts.outcomes import SuspectedConflict
 from kvtrace.verdicts.contents.gathering import Gathering
 from kvtrace.verdicts.contents.read_values import Rows, TooLarge
-
-if TYPE_CHECKING:
-    from kvtrace.verdicts.binding import BoundCall
 
 _MAX_NUMBER: Final = 1 << 62
 _MAX_COMPARED_ROWS: Final = 8

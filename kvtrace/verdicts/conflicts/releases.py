@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -38,14 +38,11 @@ from kvtrace.symbolic.functions import Choice
 from kvtrace.symbolic.prover.digits import Common, Side, are_apart
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Atom, Monomial, Symbol, Term
+from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.barriers import Barriers
 from kvtrace.verdicts.conflicts.parts import ADD, EXCHANGE, Roles, is_unmasked, roles_of, updates_by
 from kvtrace.verdicts.conflicts.sharers import Sharer
 from kvtrace.verdicts.conflicts.threads import OpThreads, Threads, stays_in_lane
-
-if TYPE_CHECKING:
-    from kvtrace.verdicts.binding import BoundCall
-
 
 #: Limit of lanes of a block that one thread may hold.
 _MAX_LANES_PER_THREAD: Final = 8

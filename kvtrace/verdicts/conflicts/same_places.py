@@ -9,8 +9,6 @@ Example: `tl.store(y + p, tl.load(x + p) * 2)`, where a loop over loaded group s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kvtrace.ir import Op, Value
 from kvtrace.ir.flow import constant_of, value_before
 from kvtrace.ir.ops import KINDS, SPREADING
@@ -18,12 +16,10 @@ from kvtrace.ir.types import is_block_pointer, shape_of
 from kvtrace.symbolic.prover import Given
 from kvtrace.symbolic.prover.digits import Common, Side
 from kvtrace.symbolic.terms import ZERO
+from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.same_values import EqualitySearch, Lanes, source_key
 from kvtrace.verdicts.conflicts.sharers import Sharer
 from kvtrace.verdicts.lanes import broadcast_lanes, own_lanes
-
-if TYPE_CHECKING:
-    from kvtrace.verdicts.binding import BoundCall
 
 Part = tuple[int, Lanes]
 """A summand of an index: the id of a value, and its lanes."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kvtrace.ir import Block, Op, Value
 from kvtrace.ir.flow import enclosing_ops, flow_of, value_before
@@ -37,13 +37,11 @@ from kvtrace.symbolic.prover.digits import Common
 from kvtrace.symbolic.summary import Access, Pointer
 from kvtrace.symbolic.taint import leaves_lanes
 from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Symbol, Term, lane
+from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.parts import roles_of
 from kvtrace.verdicts.conflicts.sharers import Sharer, sharers_of, source_of
 from kvtrace.verdicts.lanes import broadcast_lanes, lanes_before, own_lanes
 from kvtrace.verdicts.rules.undefined_lanes import uses_undefined
-
-if TYPE_CHECKING:
-    from kvtrace.verdicts.binding import BoundCall
 
 _POSITIONWISE: Final = (
     named(lambda row: row.kind in (Kind.ELEMENTWISE, Kind.SPREAD))

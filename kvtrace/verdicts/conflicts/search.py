@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kvtrace.ir import Module
 from kvtrace.ir.flow import enclosing_ops
 from kvtrace.symbolic.prover import Proven, Refuted, prove
 from kvtrace.symbolic.prover.digits import Common, Shared, Side, are_far_apart
 from kvtrace.symbolic.terms import Symbol, lane
+from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.copies import Actors, Question
 from kvtrace.verdicts.conflicts.data import assumption_of, data_behind, is_loaded
 from kvtrace.verdicts.conflicts.outcomes import NoConflict, SuspectedConflict, Undecided
@@ -27,9 +28,6 @@ from kvtrace.verdicts.conflicts.sharers import (
     is_unreached,
     source_of,
 )
-
-if TYPE_CHECKING:
-    from kvtrace.verdicts.binding import BoundCall
 
 _LOST: Final = "its address depends on a branch that kvtrace does not track"
 

@@ -16,7 +16,7 @@ tl.sum(kept))`, and stores from there on at `tl.cumsum(kept)`: in the places tha
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kvtrace.evaluate import Storage
 from kvtrace.ir import Module, Op, Value
@@ -30,11 +30,9 @@ from kvtrace.symbolic.prover import Proven
 from kvtrace.symbolic.prover.digits import Common, are_apart
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Atom, Symbol, Term
+from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.parts import ADD, roles_of, updates_by
 from kvtrace.verdicts.conflicts.sharers import Sharer, sharers_of, source_of
-
-if TYPE_CHECKING:
-    from kvtrace.verdicts.binding import BoundCall
 
 _ADDING: Final = MODULAR & computing("+")
 _RESHAPING: Final = computing("reshape")

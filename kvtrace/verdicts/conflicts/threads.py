@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass, replace
 from math import prod
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 
+from kvtrace.ir import Op, Value
 from kvtrace.ir.flow import deciding, enclosing_ops, flow_of, forward
 from kvtrace.ir.ops import (
     ELEMENTWISE,
@@ -26,14 +27,11 @@ from kvtrace.ir.ops import (
     computing,
     effect_of,
 )
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 from kvtrace.symbolic.functions import quotient, remainder
+from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import ZERO, Term, lane
-
-if TYPE_CHECKING:
-    from kvtrace.ir import Op, Value
-    from kvtrace.recorded_calls.recorded import Call
-    from kvtrace.symbolic.summary import Access
 
 _LANEWISE_OPS: Final = ELEMENTWISE | SPREADING | computing("+")
 #: Reason of a proof: of the threads that hold a loaded element, only the first ones store.

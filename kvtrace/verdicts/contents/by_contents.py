@@ -12,9 +12,9 @@ programs and becomes a symbol with, say, range 0 to 9; the claim follows from 9 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,10 @@ from kvtrace.symbolic.functions import Quotient, Remainder
 from kvtrace.symbolic.prover import (
     Decision,
     Given,
+    Interval,
     Method,
     Proven,
+    Ranges,
     Refuted,
     Unknown,
     follows,
@@ -38,15 +40,9 @@ from kvtrace.symbolic.prover import (
     strongest,
 )
 from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term, as_term
-from kvtrace.verdicts.contents.gathering import Gathering, directions
+from kvtrace.verdicts.contents.gathering import Direction, Gathering, directions
+from kvtrace.verdicts.contents.loaded import Contents
 from kvtrace.verdicts.contents.read_values import Reading, ReadValues, Rows, TooLarge
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvtrace.symbolic.prover import Interval, Ranges
-    from kvtrace.verdicts.contents.gathering import Direction
-    from kvtrace.verdicts.contents.loaded import Contents
 
 _MAX_SPLITS: Final = 4
 _MAX_CACHED_ROWS: Final = 1 << 18

@@ -8,9 +8,9 @@ before they are made: loop bounds and masks bound the next column.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +18,9 @@ from numpy.typing import NDArray
 from kvtrace.symbolic.bits import Bitwise, Wrap
 from kvtrace.symbolic.conditions import And, AtLeast, Condition, Not, Opaque, Or
 from kvtrace.symbolic.functions import Applied, Choice
+from kvtrace.symbolic.prover import Interval
 from kvtrace.symbolic.terms import Atom, Evaluation, Symbol, Term
 from kvtrace.verdicts.contents.loaded import Recorded
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvtrace.symbolic.prover import Interval
 
 Numbers = NDArray[np.int64]
 Doubt = Any

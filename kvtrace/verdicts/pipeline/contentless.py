@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from kvtrace.evaluate.memory import Memory
+from kvtrace.evaluate.registry import Step
+from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.shared_memory import SharedMemory
+from kvtrace.evaluate.types import ValueType
 from kvtrace.evaluate.values import Unknown
+from kvtrace.ir import Op
 from kvtrace.ir.types import SharedType, TensorType
-
-if TYPE_CHECKING:
-    from kvtrace.evaluate.registry import Step
-    from kvtrace.evaluate.scope import Scope
-    from kvtrace.evaluate.types import ValueType
-    from kvtrace.ir import Op
 
 _UNKNOWN_CONTENTS: Final = Unknown(frozenset({"the contents of tensors, which are not needed"}))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -18,16 +18,13 @@ from kvtrace.evaluate.clocks import EarlyAccess
 from kvtrace.evaluate.errors import UNFIT, Deadlock
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.partitions import ORDERS, Order, PartitionedMemory
-from kvtrace.ir import source_stack
+from kvtrace.evaluate.registry import Step
+from kvtrace.evaluate.scope import Launch
+from kvtrace.ir import Module, Op, source_stack
 from kvtrace.ir.ops import PARTITIONING
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.pipeline.contentless import EmptyShared, NoMemory, without_tensors
-
-if TYPE_CHECKING:
-    from kvtrace.evaluate.registry import Step
-    from kvtrace.evaluate.scope import Launch
-    from kvtrace.ir import Module, Op
-    from kvtrace.recorded_calls.recorded import Call
 
 _MAX_STEPS: Final = 1 << 17
 

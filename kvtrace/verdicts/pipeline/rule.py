@@ -9,22 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import prod
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
-from kvtrace.evaluate import ScalarArgument, evaluate
+from kvtrace.evaluate import Argument, ScalarArgument, evaluate
 from kvtrace.evaluate.errors import UNFIT, UnfitOp
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.partitions import needs_clocks
-from kvtrace.evaluate.registry import place
+from kvtrace.evaluate.registry import Step, place
+from kvtrace.evaluate.scope import Launch, Scope
 from kvtrace.evaluate.shared_memory import READS_EARLY as SEEN_READING
 from kvtrace.evaluate.shared_memory import WRITES_EARLY as SEEN_WRITING
-from kvtrace.ir import source_stack
+from kvtrace.ir import Module, Op, source_stack
 from kvtrace.ir.asynchronous import Act, act_of, is_asynchronous, targets_amd
 from kvtrace.ir.flow import enclosing_ops
 from kvtrace.ir.ops import LOOPS, PARTITIONED
 from kvtrace.ir.types import SharedType
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.pipeline.contentless import EmptyShared, NoMemory, without_tensors
 from kvtrace.verdicts.pipeline.explore import explore
@@ -37,16 +39,9 @@ from kvtrace.verdicts.pipeline.views import (
     WRITES_EARLY,
     Fault,
     Findings,
+    View,
 )
-
-if TYPE_CHECKING:
-    from kvtrace.evaluate import Argument
-    from kvtrace.evaluate.registry import Step
-    from kvtrace.evaluate.scope import Launch, Scope
-    from kvtrace.ir import Module, Op
-    from kvtrace.recorded_calls.recorded import Call
-    from kvtrace.verdicts.pipeline.views import View
-    from kvtrace.verdicts.verdict import Answer
+from kvtrace.verdicts.verdict import Answer
 
 RULE: Final = "pipeline-order"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from kvtrace.evaluate.types import value_type
 from kvtrace.ir import Op
@@ -13,9 +13,6 @@ from kvtrace.ir.asynchronous import Act, act_of
 from kvtrace.ir.model import attribute
 from kvtrace.ir.types import SharedType
 from kvtrace.schema.errors import KvtraceError
-
-if TYPE_CHECKING:
-    from kvtrace.ir import Op
 
 
 @dataclass(frozen=True, slots=True)

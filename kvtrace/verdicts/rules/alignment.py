@@ -8,10 +8,11 @@ of a data pointer says that they do not; a pointer's offset in its storage was r
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kvtrace.evaluate import Observer, ScalarArgument, TensorArgument
 from kvtrace.evaluate.observe import Access as Touched
+from kvtrace.ir import Op
 from kvtrace.symbolic.conditions import FALSE, Condition, at_least, equal
 from kvtrace.symbolic.expressions import address_expression
 from kvtrace.symbolic.functions import remainder
@@ -19,14 +20,11 @@ from kvtrace.symbolic.meanings.tt_memory import FROM_INTEGER, FROM_MEMORY
 from kvtrace.symbolic.prover import Decision, Point, Proven, Refuted
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Symbol, Term
+from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.replaying import NOT_REPRODUCED, run
 from kvtrace.verdicts.rules.watched_values import completed
 from kvtrace.verdicts.unknown_fields import RULE_FIELDS, unknown_text
 from kvtrace.verdicts.verdict import Verdict, worst_by_op
-
-if TYPE_CHECKING:
-    from kvtrace.ir import Op
-    from kvtrace.verdicts.binding import BoundCall
 
 MISALIGNED: Final = "misaligned"
 NULL: Final = "null-pointer"

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.observe import FailedAssertion
+from kvtrace.ir import Op
 from kvtrace.ir.feeding import feeding
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.symbolic.prover import Proven, Refuted
 from kvtrace.symbolic.summary import Assertion
+from kvtrace.verdicts.binding import BoundCall, Doubts
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.contents.loaded import depends_on
 from kvtrace.verdicts.replaying import NOT_REPRODUCED, run
 from kvtrace.verdicts.verdict import Verdict, worst_by_op
-
-if TYPE_CHECKING:
-    from kvtrace.ir import Op
-    from kvtrace.recorded_calls.recorded import Call
-    from kvtrace.verdicts.binding import BoundCall, Doubts
-
 
 #: Limit of lanes of an evaluation of one program that shows a witness.
 _MAX_LANES: Final = 1 << 25

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kvtrace.evaluate import TensorArgument
+from kvtrace.ir import Op
 from kvtrace.ir.data_dependence import depending_on_data
 from kvtrace.ir.feeding import feeding
 from kvtrace.ir.ops import effect_of
@@ -29,16 +30,13 @@ from kvtrace.symbolic.prover import (
 )
 from kvtrace.symbolic.summary import Access, Arithmetic
 from kvtrace.symbolic.terms import Symbol
+from kvtrace.verdicts.binding import BoundCall, Doubts
+from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.contents.loaded import depends_on
 from kvtrace.verdicts.rules import overflow
 from kvtrace.verdicts.rules.bounds_witnesses import Outside, Witnesses
 from kvtrace.verdicts.rules.evaluated import EvaluatedBounds
 from kvtrace.verdicts.verdict import Verdict
-
-if TYPE_CHECKING:
-    from kvtrace.ir import Op
-    from kvtrace.verdicts.binding import BoundCall, Doubts
-    from kvtrace.verdicts.concrete import Concrete
 
 
 def assumption_of(

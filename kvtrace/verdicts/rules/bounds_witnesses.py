@@ -12,32 +12,27 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kvtrace.evaluate import Observer, TensorArgument
-from kvtrace.ir import Op
+from kvtrace.evaluate.observe import Access as Evaluated
+from kvtrace.evaluate.observe import OutOfBounds
+from kvtrace.ir import Op, Value
 from kvtrace.ir.flow import constant_of, value_before
 from kvtrace.ir.ops import SPREADING, mask_of, operator_of
 from kvtrace.ir.types import shape_of
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.conditions import at_least
 from kvtrace.symbolic.expressions import value_expression
-from kvtrace.symbolic.prover import Proven, Refuted, prove
+from kvtrace.symbolic.prover import Point, Proven, Refuted, prove
+from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Symbol, Term, as_term
 from kvtrace.text import plural
+from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.lanes import Lanes, lanes_before
 from kvtrace.verdicts.replaying import NOT_REPRODUCED, run
 from kvtrace.verdicts.rules.evaluated import EvaluatedBounds, outside_verdict
 from kvtrace.verdicts.verdict import Verdict
-
-if TYPE_CHECKING:
-    from kvtrace.evaluate.observe import Access as Evaluated
-    from kvtrace.evaluate.observe import OutOfBounds
-    from kvtrace.ir import Value
-    from kvtrace.symbolic.prover import Point
-    from kvtrace.symbolic.summary import Access
-    from kvtrace.verdicts.binding import BoundCall
-
 
 #: Start of the reason of a violation by an access with a mask.
 MASK_ADMITS: Final = "the mask admits"

@@ -8,26 +8,21 @@ the tensor is smaller than 2 GiB (`ConvertToBufferOps.cpp` of its AMD backend).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kvtrace.evaluate import TensorArgument
-from kvtrace.ir import Op
+from kvtrace.ir import Op, Value
 from kvtrace.ir.buffer_ops import BUFFER_BYTES, IN_BUFFER
 from kvtrace.ir.model import attribute
 from kvtrace.ir.ops import KINDS, SPREADING, operator_of
 from kvtrace.ir.types import TensorType, pointee_bytes
 from kvtrace.symbolic.conditions import Condition, at_least
-from kvtrace.symbolic.prover import Proven, Refuted
+from kvtrace.symbolic.prover import Given, Proven, Refuted
+from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import ZERO, Term
+from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.replaying import program_at
-from kvtrace.verdicts.verdict import Verdict
-
-if TYPE_CHECKING:
-    from kvtrace.ir import Value
-    from kvtrace.symbolic.prover import Given
-    from kvtrace.symbolic.summary import Access
-    from kvtrace.verdicts.binding import BoundCall
-    from kvtrace.verdicts.verdict import Answer
+from kvtrace.verdicts.verdict import Answer, Verdict
 
 RULE: Final = "buffer-range"
 

@@ -7,24 +7,21 @@ is changed: an integer that is masked off later does no harm.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from kvtrace.evaluate.dialects.arith_casts import integers_of
 from kvtrace.evaluate.instrument import Instrument
+from kvtrace.evaluate.registry import Step
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Unknown, to_array
+from kvtrace.ir import Op
 from kvtrace.ir.ops import WRITING, mask_of
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.replaying import run
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kvtrace.evaluate.registry import Step
-    from kvtrace.ir import Op
-    from kvtrace.recorded_calls.recorded import Call
 
 _MAX_PROGRAMS: Final = 8
 _MAX_PLACES: Final = 4096

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +26,10 @@ from numpy.typing import NDArray
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.arguments import Argument
 from kvtrace.evaluate.instrument import Instrument
+from kvtrace.evaluate.registry import Step
 from kvtrace.evaluate.types import ValueType, element_of, value_type
 from kvtrace.evaluate.values import Descriptor, Pointer, Unknown, to_array
+from kvtrace.ir import Op
 from kvtrace.ir.data_dependence import depending_on_data
 from kvtrace.ir.ops import KINDS
 from kvtrace.ir.tensor_maps import CHUNK_BYTES, has_tensor_maps, multiples_of
@@ -37,15 +39,11 @@ from kvtrace.symbolic.functions import remainder
 from kvtrace.symbolic.prover import Given, Method, Proven, Refuted, strongest
 from kvtrace.symbolic.summary import Access, BlockPointer
 from kvtrace.symbolic.terms import Term, as_term, lane
+from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.contents.loaded import depends_on
 from kvtrace.verdicts.replaying import program_at
 from kvtrace.verdicts.rules.watched_values import Sighted, evaluated
 from kvtrace.verdicts.verdict import Verdict, worst_by_op
-
-if TYPE_CHECKING:
-    from kvtrace.evaluate.registry import Step
-    from kvtrace.ir import Op
-    from kvtrace.verdicts.binding import BoundCall
 
 RULE: Final = "descriptor-contract"
 

@@ -7,7 +7,7 @@ all. All lanes count, as masks apply only after the division.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kvtrace.ir.types import integer_bits
 from kvtrace.symbolic.conditions import equal
@@ -15,12 +15,10 @@ from kvtrace.symbolic.expressions import operation_expression
 from kvtrace.symbolic.prover import Proven, Refuted
 from kvtrace.symbolic.summary import Division
 from kvtrace.symbolic.terms import Symbol, signed_range
+from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.contents.loaded import depends_on
 from kvtrace.verdicts.rules.watched_values import Sighting, ValueWatch, evaluated
 from kvtrace.verdicts.verdict import Verdict, worst_by_op
-
-if TYPE_CHECKING:
-    from kvtrace.verdicts.binding import BoundCall
 
 RULE: Final = "division-by-zero"
 

@@ -10,19 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from kvtrace.evaluate import Argument, TensorArgument
 from kvtrace.evaluate.observe import Access, OutOfBounds
 from kvtrace.ir import Op
 from kvtrace.ir.data_dependence import depending_on_data
 from kvtrace.ir.ops import effect_of
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.text import plural
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.verdict import Verdict
-
-if TYPE_CHECKING:
-    from kvtrace.recorded_calls.recorded import Call
 
 
 @dataclass(slots=True)

@@ -11,26 +11,23 @@ count upwards by one, the first of each group is a multiple of `divisibility`, a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from kvtrace.evaluate import ScalarArgument, TensorArgument
-from kvtrace.ir import Op
+from kvtrace.ir import Op, Value
 from kvtrace.symbolic.conditions import Condition, equal
 from kvtrace.symbolic.expressions import value_expression
 from kvtrace.symbolic.functions import remainder
 from kvtrace.symbolic.prover import Decision, Proven, Refuted
 from kvtrace.symbolic.summary import Assertion, Hint, Place
 from kvtrace.symbolic.terms import Substitution, Symbol, Term, lane
+from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.replaying import NOT_REPRODUCED
 from kvtrace.verdicts.rules.watched_values import Test, ValueWatch, evaluated
 from kvtrace.verdicts.unknown_fields import RULE_FIELDS, unknown_text
 from kvtrace.verdicts.verdict import Verdict
-
-if TYPE_CHECKING:
-    from kvtrace.ir import Value
-    from kvtrace.verdicts.binding import BoundCall
 
 RULE: Final = "wrong-hint"
 _STORAGE_ALIGNMENT: Final = 256

@@ -8,25 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kvtrace.evaluate import Observer
+from kvtrace.evaluate.observe import Access as Seen
+from kvtrace.ir import Op
 from kvtrace.ir.attributes import DenseArrayAttribute
 from kvtrace.ir.buffer_ops import IN_BUFFER
 from kvtrace.ir.model import attribute
 from kvtrace.ir.ops import effect_of, mask_of
 from kvtrace.symbolic.conditions import FALSE
-from kvtrace.symbolic.prover import Method, Proven, Refuted, strongest
+from kvtrace.symbolic.prover import Given, Method, Proven, Refuted, strongest
 from kvtrace.symbolic.summary import Access, Place
 from kvtrace.symbolic.terms import Symbol
+from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.replaying import run
 from kvtrace.verdicts.verdict import Verdict
-
-if TYPE_CHECKING:
-    from kvtrace.evaluate.observe import Access as Seen
-    from kvtrace.ir import Op
-    from kvtrace.symbolic.prover import Given
-    from kvtrace.verdicts.binding import BoundCall
 
 ALWAYS_FALSE: Final = "mask-always-false"
 ALWAYS_TRUE: Final = "mask-always-true"

@@ -11,14 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from kvtrace.evaluate.dialects.arith_casts import integers_of
 from kvtrace.evaluate.instrument import Instrument
+from kvtrace.evaluate.registry import Step
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Unknown, to_array
+from kvtrace.ir import Op, Value
 from kvtrace.ir.model import number_of
 from kvtrace.ir.ops import (
     COMBINING,
@@ -32,16 +34,12 @@ from kvtrace.ir.ops import (
     operands_of,
 )
 from kvtrace.ir.types import FloatType, element_of
+from kvtrace.recorded_calls.recorded import Call
+from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.replaying import holds_floats, program_at, run
 from kvtrace.verdicts.rules.conversions import LostFloat, lost_floats
 from kvtrace.verdicts.rules.fills import filling_masked
 from kvtrace.verdicts.verdict import Verdict
-
-if TYPE_CHECKING:
-    from kvtrace.evaluate.registry import Step
-    from kvtrace.ir import Op, Value
-    from kvtrace.recorded_calls.recorded import Call
-    from kvtrace.verdicts.binding import BoundCall
 
 RULE: Final = "non-finite"
 

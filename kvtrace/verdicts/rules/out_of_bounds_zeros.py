@@ -10,20 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from kvtrace.evaluate import TensorArgument
+from kvtrace.evaluate import Argument, TensorArgument
 from kvtrace.evaluate.arguments import OutsideNumbers
-from kvtrace.ir import source_stack
+from kvtrace.ir import Module, Op, source_stack
 from kvtrace.ir.feeding import loads_behind
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.conflicts.race_replay import replayed, touched
 from kvtrace.verdicts.replaying import linear_program, without_contents
 from kvtrace.verdicts.verdict import Verdict
-
-if TYPE_CHECKING:
-    from kvtrace.evaluate import Argument
-    from kvtrace.ir import Module, Op
-    from kvtrace.recorded_calls.recorded import Call
 
 Judge = Callable[["Call", Collection[str]], Iterable[Verdict]]
 

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from kvtrace.evaluate.instrument import Instrument
+from kvtrace.evaluate.registry import Step
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Pointer, PointerChoice, Unknown, full_array
+from kvtrace.ir import Op, Value
 from kvtrace.ir.types import IntegerType, TensorType, Type
 from kvtrace.symbolic.conditions import Opaque
 from kvtrace.symbolic.prover import Point
 from kvtrace.symbolic.terms import Symbol, Term
+from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.replaying import program_at, run
-
-if TYPE_CHECKING:
-    from kvtrace.evaluate.registry import Step
-    from kvtrace.ir import Op, Value
-    from kvtrace.verdicts.binding import BoundCall
 
 Test = Callable[[Any], Any]
 """A function from a value's numbers (programs, *block) to Booleans, true where they match."""

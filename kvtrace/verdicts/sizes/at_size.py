@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.grid_limits import grid_problem
 from kvtrace.ir.types import integer_bits
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.symbolic.prover import nominal_seconds
 from kvtrace.symbolic.terms import Symbol, signed_range
 from kvtrace.symbolic.walk import summarize
@@ -42,9 +43,6 @@ from kvtrace.verdicts.sizes.sized_claims import (
 from kvtrace.verdicts.sizes.unwritten import Gap, gap_at, growing_outputs, wholly_written
 from kvtrace.verdicts.sizes.wraps import is_refuted
 from kvtrace.verdicts.verdict import Verdict
-
-if TYPE_CHECKING:
-    from kvtrace.recorded_calls.recorded import Call
 
 Limit = Literal["grid", "argument", "constants"]
 _VIOLATION: Final = 4

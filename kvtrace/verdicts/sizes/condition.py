@@ -16,8 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from kvtrace.ir import Module, Op
 from kvtrace.ir.feeding import feeding
 from kvtrace.ir.model import once_per_module
 from kvtrace.schema.cached_property import cached_property
@@ -49,9 +50,6 @@ from kvtrace.verdicts.sizes.upper_bounds import (
     varying_choice,
     without_implied,
 )
-
-if TYPE_CHECKING:
-    from kvtrace.ir import Module, Op
 
 _MAX_BYTES: Final = 1 << 62
 _MAX_CASES: Final = 8

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kvtrace.converters.findings.envelope import EnvelopeRow
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.sizes.at_size import refusal_of
@@ -55,9 +56,6 @@ from kvtrace.verdicts.sizes.sized import (
 from kvtrace.verdicts.sizes.sized_claims import Claim
 from kvtrace.verdicts.sizes.unwritten import elements_of, with_gaps
 from kvtrace.verdicts.sizes.wraps import AssumedRanges
-
-if TYPE_CHECKING:
-    from kvtrace.recorded_calls.recorded import Call
 
 RecordedViolation = tuple[Mapping[Number, int], str]
 """The numbers of a recorded launch that breaks a rule, and the violation's message."""

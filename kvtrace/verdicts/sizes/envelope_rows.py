@@ -10,16 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from kvtrace.converters.findings.envelope import EnvelopeRow
 from kvtrace.evaluate import TensorArgument
-from kvtrace.ir import source_stack
+from kvtrace.ir import Op, source_stack
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.symbolic.prover import Interval, Refuted, nominal_seconds, prove
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.sizes.launch_numbers import holds_at, numbers_of
+from kvtrace.verdicts.sizes.relations import Relations
 from kvtrace.verdicts.sizes.sized import BUDGET, SIZE, OutOfTime, Sized, SizedCall, last_holding
 from kvtrace.verdicts.sizes.sized_claims import COVERAGE, Claim, claims_of
 from kvtrace.verdicts.sizes.wraps import (
@@ -32,11 +34,6 @@ from kvtrace.verdicts.sizes.wraps import (
     wrapping_program,
 )
 from kvtrace.verdicts.verdict import Verdict
-
-if TYPE_CHECKING:
-    from kvtrace.ir import Op
-    from kvtrace.recorded_calls.recorded import Call
-    from kvtrace.verdicts.sizes.relations import Relations
 
 Kind = Literal[
     "overflow", "tensor", "rule", "grid", "argument", "constants", "none", "unknown", "unseen"

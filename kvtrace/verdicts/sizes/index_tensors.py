@@ -16,13 +16,14 @@ import tokenize
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from textwrap import dedent
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from kvtrace.evaluate import Storage, TensorArgument
 from kvtrace.ir import Module
 from kvtrace.ir.model import once_per_module
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.expressions import assigned_name
 from kvtrace.symbolic.prover import Interval
@@ -37,9 +38,6 @@ from kvtrace.verdicts.sizes.sized import MOST, AssumedContents, Clock, Sized
 from kvtrace.verdicts.sizes.sized_claims import Claim
 from kvtrace.verdicts.sizes.ties import symbols_by_access, term_of
 from kvtrace.verdicts.sizes.wraps import AssumedRanges, overflow_text, rule_violation
-
-if TYPE_CHECKING:
-    from kvtrace.recorded_calls.recorded import Call
 
 _MAX_BYTES: Final = 1 << 28
 """Larger index tensors are not allocated to replay a wrap, as they may exceed the memory."""

@@ -11,9 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from itertools import combinations, islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from kvtrace.ir import Module
 from kvtrace.ir.model import once_per_module
+from kvtrace.recorded_calls.recorded import Call
+from kvtrace.symbolic.conditions import Condition
 from kvtrace.symbolic.terms import Symbol, Term, as_term
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.sizes.launch_numbers import (
@@ -37,11 +40,6 @@ from kvtrace.verdicts.sizes.ties import (
     symbols_by_access,
     term_of,
 )
-
-if TYPE_CHECKING:
-    from kvtrace.ir import Module
-    from kvtrace.recorded_calls.recorded import Call
-    from kvtrace.symbolic.conditions import Condition
 
 _MAX_LAUNCHES: Final = 64
 """Formulas are checked on this many different launches."""

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kvtrace.evaluate import TensorArgument
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.symbolic.conditions import Condition, at_least
 from kvtrace.symbolic.functions import maximum
 from kvtrace.symbolic.prover import (
@@ -33,9 +34,6 @@ from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.replaying import without_contents
 from kvtrace.verdicts.rules.table import default_rules
 from kvtrace.verdicts.sizes.launch_numbers import Key, Number, Sizes, call_with, key_of
-
-if TYPE_CHECKING:
-    from kvtrace.recorded_calls.recorded import Call
 
 MOST: Final = 1 << 48
 """The largest size that is checked: no memory has more bytes."""

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from kvtrace.evaluate import TensorArgument
+from kvtrace.ir import Module, Op
 from kvtrace.ir.buffer_ops import IN_BUFFER
 from kvtrace.ir.feeding import feeding
 from kvtrace.ir.ops import operator_of
 from kvtrace.ir.types import integer_bits
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.symbolic.conditions import (
     FALSE,
     TRUE,
@@ -29,7 +31,7 @@ from kvtrace.symbolic.conditions import (
 from kvtrace.symbolic.expressions import operation_expression
 from kvtrace.symbolic.functions import maximum
 from kvtrace.symbolic.prover import Given, Proven, follows, prove
-from kvtrace.symbolic.summary import Loop, Place
+from kvtrace.symbolic.summary import Access, Loop, Place, Summary
 from kvtrace.symbolic.terms import ZERO, Monomial, Substitution, Symbol, Term, program
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.binding import BoundCall
@@ -44,11 +46,6 @@ from kvtrace.verdicts.sizes.condition import AccessCondition, conditions_of, ext
 from kvtrace.verdicts.sizes.sized import BUDGET, SIZE, SizedCall
 from kvtrace.verdicts.sizes.upper_bounds import implied_conditions
 from kvtrace.verdicts.widths import Use, uses
-
-if TYPE_CHECKING:
-    from kvtrace.ir import Module, Op
-    from kvtrace.recorded_calls.recorded import Call
-    from kvtrace.symbolic.summary import Access, Summary
 
 Group = Literal["overflow", "tensor", "constants", "rule"]
 COVERAGE: Final[Group] = "constants"

@@ -7,18 +7,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from operator import add, mul, sub
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from kvtrace.ir import Module
 from kvtrace.ir.flow import constant_of
 from kvtrace.ir.model import once_per_module
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.functions import Quotient, Remainder, maximum, minimum, quotient
+from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Symbol, Term, as_term
 from kvtrace.symbolic.walk import summarize
-
-if TYPE_CHECKING:
-    from kvtrace.ir import Module
-    from kvtrace.symbolic.summary import Access
 
 
 @dataclass(frozen=True)

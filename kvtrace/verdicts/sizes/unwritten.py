@@ -14,24 +14,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from kvtrace.converters.findings.envelope import EnvelopeRow
 from kvtrace.evaluate import Access, Observer, TensorArgument
+from kvtrace.ir import Op
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.symbolic.functions import Applied
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.replaying import run
 from kvtrace.verdicts.sizes.envelope_rows import source_line
 from kvtrace.verdicts.sizes.launch_numbers import Ambiguous, Number, call_with, launch_at
+from kvtrace.verdicts.sizes.relations import Relations
 from kvtrace.verdicts.sizes.sized import SIZE
 from kvtrace.verdicts.sizes.ties import divisors_of
-
-if TYPE_CHECKING:
-    from kvtrace.ir import Op
-    from kvtrace.recorded_calls.recorded import Call
-    from kvtrace.verdicts.sizes.relations import Relations
 
 _MAX_LANES: Final = 1 << 18
 _MAX_RECORDED_LANES: Final = 1 << 20

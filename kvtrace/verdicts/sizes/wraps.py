@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.symbolic.conditions import Condition, Opaque
 from kvtrace.symbolic.expressions import operation_expression
 from kvtrace.symbolic.prover import Given, Interval, Refuted, prove
@@ -16,9 +17,6 @@ from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.sizes.sized import BUDGET
 from kvtrace.verdicts.sizes.sized_claims import Claim
 from kvtrace.verdicts.widths import Use
-
-if TYPE_CHECKING:
-    from kvtrace.recorded_calls.recorded import Call
 
 #: Limit of lanes of the run of a program that confirms a wrap.
 _MAX_LANES: Final = 1 << 18

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -30,7 +30,8 @@ from kvtrace.evaluate.dialects.tt_dot import dot_operands
 from kvtrace.evaluate.errors import Undecided
 from kvtrace.evaluate.narrow import foreign_roundings, narrow_sums
 from kvtrace.evaluate.partitions import needs_clocks
-from kvtrace.evaluate.registry import place
+from kvtrace.evaluate.registry import Step, place
+from kvtrace.evaluate.scope import Launch
 from kvtrace.evaluate.shadows.driver import Shadows, on_actual
 from kvtrace.evaluate.shadows.errors.arith import elementwise_rule
 from kvtrace.evaluate.shadows.errors.planes import PLANES, NumberWithPlanes
@@ -46,11 +47,12 @@ from kvtrace.evaluate.shadows.errors.tt_memory import (
     BoundedMemory,
     BoundedPartitions,
     BoundedSharedMemory,
+    StoragePlanes,
 )
 from kvtrace.evaluate.shadows.errors.tt_reduce import combination
 from kvtrace.evaluate.types import ElementType, value_type
-from kvtrace.evaluate.values import Unknown, actual, to_array, unknown_of
-from kvtrace.ir import Op
+from kvtrace.evaluate.values import Array, Unknown, actual, to_array, unknown_of
+from kvtrace.ir import Module, Op, Value
 from kvtrace.ir.flow import flow_of
 from kvtrace.ir.memory_sites import memory_sites
 from kvtrace.ir.ops import (
@@ -64,13 +66,6 @@ from kvtrace.ir.ops import (
     operator_of,
 )
 from kvtrace.ir.updates import data_of, positions_of, update_of
-
-if TYPE_CHECKING:
-    from kvtrace.evaluate.registry import Step
-    from kvtrace.evaluate.scope import Launch
-    from kvtrace.evaluate.shadows.errors.tt_memory import StoragePlanes
-    from kvtrace.evaluate.values import Array
-    from kvtrace.ir import Module, Value
 
 #: The chance that a right result is farther than `near` somewhere, by default.
 CHANCE: Final = 1e-9

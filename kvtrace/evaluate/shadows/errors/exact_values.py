@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.evaluate.errors import Undecided
 from kvtrace.evaluate.rounding import from_memory
 from kvtrace.evaluate.shadows.errors.planes import PLANES, exact_from
-
-if TYPE_CHECKING:
-    from kvtrace.evaluate.arguments import TensorArgument
-    from kvtrace.evaluate.shadows.errors.tt_memory import BoundedMemory
+from kvtrace.evaluate.shadows.errors.tt_memory import BoundedMemory
 
 Numbers = NDArray[np.float64]
 

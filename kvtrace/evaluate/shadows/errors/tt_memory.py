@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -35,13 +35,6 @@ from kvtrace.evaluate.values import (
     to_array,
 )
 from kvtrace.ir import Op
-
-if TYPE_CHECKING:
-    from kvtrace.evaluate.scope import Scope
-    from kvtrace.evaluate.types import ValueType
-    from kvtrace.evaluate.values import Array
-    from kvtrace.ir import Op
-
 
 StoragePlanes = tuple[int, int, Array]
 """Planes of a storage: the elements' size, the first element's offset in bytes, and the planes."""

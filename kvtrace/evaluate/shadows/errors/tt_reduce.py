@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 import numpy as np
 
 from kvtrace.evaluate.dialects.tt_reduce import along, component_ufuncs
+from kvtrace.evaluate.registry import Step
 from kvtrace.evaluate.shadows.driver import on_actual
 from kvtrace.evaluate.shadows.errors.planes import (
     NumberWithPlanes,
@@ -34,11 +36,6 @@ from kvtrace.evaluate.values import Array, actual, full_array, map_arrays, unkno
 from kvtrace.ir import Op
 from kvtrace.ir.model import attribute
 from kvtrace.ir.ops import ELEMENTWISE, KINDS, Kind, operator_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from kvtrace.evaluate.registry import Step
 
 _PICKING: Final = frozenset({"min", "max", "where", "compare", "&", "|", "^", "negate", "abs"})
 _EXTREMES: Final = (np.maximum, np.minimum, np.fmax, np.fmin)
