@@ -5,7 +5,7 @@ import pytest
 
 from tests.kernels.case import Case, difference
 from tests.kernels.catalog import ALL_CASES, LEFT_OUT
-from tests.kernels.launching import launch, to_array, to_tensor
+from tests.kernels.launching import launch, to_array, with_tensors
 from tests.support.thorough import usually
 
 pytestmark = pytest.mark.usefixtures("free_driver")
@@ -13,10 +13,7 @@ pytestmark = pytest.mark.usefixtures("free_driver")
 
 def evaluated(case: Case) -> dict[str, np.ndarray]:
     """Return the outputs of a case."""
-    arguments = {
-        name: to_tensor(value) if isinstance(value, np.ndarray) else value
-        for name, value in case.inputs.items()
-    }
+    arguments = with_tensors(case.inputs)
     launch(case.kernel, case.grid, arguments, case.constexprs)
     return {name: to_array(arguments[name]) for name in case.outputs}
 

@@ -9,7 +9,7 @@ import numpy as np
 from kvtrace.evaluate import evaluate, parsed
 from kvtrace.recorded_calls.compiled_code import CompiledFacts
 from kvtrace.recorded_calls.recorded import Call
-from tests.kernels.launching import bind, compile_for, generic_for, to_array, to_tensor
+from tests.kernels.launching import bind, compile_for, generic_for, to_array, with_tensors
 
 
 @dataclass
@@ -26,10 +26,7 @@ class Launched:
 
     def call(self, unknown: tuple[str, ...] = ()) -> Call:
         """Return the call, with newly allocated memory."""
-        given = {
-            name: to_tensor(value) if isinstance(value, np.ndarray) else value
-            for name, value in self.inputs.items()
-        }
+        given = with_tensors(self.inputs)
         module = compile_for(self.kernel, given, self.constexprs, **self.options)
         x, y, z = (*self.grid, 1, 1)[:3]
         arguments = tuple(bind(self.kernel, given, unknown=unknown))
@@ -53,10 +50,7 @@ class Launched:
 
     def ttgir(self) -> str:
         """Return the TTGIR that Triton compiles the kernel to, in generic form."""
-        given = {
-            name: to_tensor(value) if isinstance(value, np.ndarray) else value
-            for name, value in self.inputs.items()
-        }
+        given = with_tensors(self.inputs)
         return generic_for(self.kernel, given, self.constexprs, stage="ttgir", **self.options)
 
     def left_by(self, ttgir: str) -> dict[str, np.ndarray]:

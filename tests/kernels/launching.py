@@ -55,6 +55,11 @@ def to_tensor(array: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(copy.view(bits)).view(dtype)
 
 
+def with_tensors(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return inputs, whose arrays are new tensors."""
+    return {n: to_tensor(v) if isinstance(v, np.ndarray) else v for n, v in inputs.items()}
+
+
 def to_array(tensor: torch.Tensor) -> np.ndarray:
     """Return a tensor's elements as an array."""
     tensor = tensor.cpu()

@@ -6,12 +6,11 @@ A part of the catalog is looked at; `KVTRACE_TEST_THOROUGH=1` looks at all of it
 
 from collections import Counter
 
-import numpy as np
 import pytest
 
 from kvtrace.symbolic.walk import summarize
 from tests.kernels.catalog import CASES
-from tests.kernels.launching import bind, compile_for, to_tensor
+from tests.kernels.launching import bind, compile_for, with_tensors
 from tests.support.thorough import THOROUGH
 from tests.symbolic.predicting import compared
 
@@ -29,10 +28,7 @@ def some_cases():
 
 
 def outcome_of(case):
-    arguments = {
-        name: to_tensor(value) if isinstance(value, np.ndarray) else value
-        for name, value in case.inputs.items()
-    }
+    arguments = with_tensors(case.inputs)
     module = compile_for(case.kernel, arguments, case.constexprs)
     return compared(summarize(module), bind(case.kernel, arguments), case.grid)
 

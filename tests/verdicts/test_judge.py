@@ -11,7 +11,7 @@ from kvtrace.schema.errors import BadSetting
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.rules.table import RULES, chosen_rules, default_rules
 from tests.kernels.catalog import CASES
-from tests.kernels.launching import bind, compile_for, to_tensor
+from tests.kernels.launching import bind, compile_for, with_tensors
 from tests.metrics import kernels
 from tests.support.defects import CORPUS
 from tests.support.thorough import usually
@@ -44,10 +44,7 @@ def compare(one) -> Counter:
 def test_verdicts_on_the_catalog_and_its_mutants_agree_with_an_evaluation(say):
     total: Counter = Counter()
     for case in CASES[::EVERY]:
-        arguments = {
-            name: to_tensor(value) if isinstance(value, np.ndarray) else value
-            for name, value in case.inputs.items()
-        }
+        arguments = with_tensors(case.inputs)
         module = compile_for(case.kernel, arguments, case.constexprs)
         whole = call_of(module, bind(case.kernel, arguments), case.grid, case.name)
         for what, mutant in mutants(whole):

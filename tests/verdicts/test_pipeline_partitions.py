@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-torch = pytest.importorskip("torch")
-triton = pytest.importorskip("triton")
-if torch.cuda.is_available() or triton.__version__ < "3.6":
-    pytest.skip("needs a Triton with warp specialization, and no GPU", allow_module_level=True)
+from tests.support.without_gpu import torch_without_gpu
+
+torch = torch_without_gpu((3, 6), "warp specialization")
 
 from kvtrace.evaluate import evaluate  # noqa: E402
 from kvtrace.evaluate.errors import Deadlock  # noqa: E402

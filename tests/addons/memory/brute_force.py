@@ -2,14 +2,12 @@
 
 from dataclasses import replace
 
-import numpy as np
-
 from kvtrace.addons.memory.effects import Unknown
 from kvtrace.evaluate import Observer, Storage, TensorArgument, evaluate
 from kvtrace.evaluate.arguments import with_storages
 from kvtrace.ir.updates import update_of
 from kvtrace.recorded_calls.recorded import Call
-from tests.kernels.launching import bind, compile_for, to_tensor
+from tests.kernels.launching import bind, compile_for, with_tensors
 from tests.metrics.touching import materialised
 
 
@@ -21,10 +19,7 @@ def call_of(function, grid, arguments, constexprs=None, unknown=()):
 
 
 def call_of_case(case, unknown=()):
-    arguments = {
-        name: to_tensor(value) if isinstance(value, np.ndarray) else value
-        for name, value in case.inputs.items()
-    }
+    arguments = with_tensors(case.inputs)
     return call_of(case.kernel, case.grid, arguments, case.constexprs, unknown)
 
 

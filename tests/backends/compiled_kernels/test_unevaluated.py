@@ -2,10 +2,9 @@
 
 import pytest
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("triton")
-if torch.cuda.is_available():
-    pytest.skip("this machine has a GPU", allow_module_level=True)
+from tests.support.without_gpu import torch_without_gpu
+
+torch = torch_without_gpu()
 
 import kvtrace  # noqa: E402
 from kvtrace.backends.compiled_kernels.unevaluated import before_left_out  # noqa: E402

@@ -10,11 +10,10 @@ from kvtrace.capture import hot, hot_choice
 from kvtrace.cli.doctor import machine_parts
 from kvtrace.schema.trace import open_trace
 from tests.backends import live_kernels as kernels
+from tests.support.without_gpu import torch_without_gpu
 
-torch = pytest.importorskip("torch")
+torch = torch_without_gpu()
 triton = pytest.importorskip("triton")
-if torch.cuda.is_available():
-    pytest.skip("this machine has a GPU", allow_module_level=True)
 
 NEXT = f"{NEWEST_TESTED[0]}.{NEWEST_TESTED[1] + 1}.0"
 #: What a torch before 2.10 does not have.

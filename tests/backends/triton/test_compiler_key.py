@@ -8,11 +8,9 @@ import pytest
 
 from kvtrace.backends.triton import compiler_key
 from tests.support.triton_versions import INSTALLED, run_with
+from tests.support.without_gpu import torch_without_gpu
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("triton")
-if torch.cuda.is_available():
-    pytest.skip("this machine has a GPU", allow_module_level=True)
+torch = torch_without_gpu()
 
 #: Prints the key by way of kvtrace's hook, and the files that Triton's own function opens.
 PROGRAM = """

@@ -8,11 +8,9 @@ import pytest
 
 from tests.support.tiers import needs
 from tests.support.triton_versions import INSTALLED, ROOT, run_with, versions
+from tests.support.without_gpu import torch_without_gpu
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("triton")
-if torch.cuda.is_available():
-    pytest.skip("this machine has a GPU", allow_module_level=True)
+torch = torch_without_gpu()
 
 PROGRAM = ROOT / "tests" / "support" / "gpu_free_program.py"
 

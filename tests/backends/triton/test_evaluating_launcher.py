@@ -7,13 +7,11 @@ import pytest
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from tests.backends.triton.absent_gpu.programs import KERNEL, run
+from tests.support.without_gpu import torch_without_gpu
 
 pytestmark = pytest.mark.process
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("triton")
-if torch.cuda.is_available():
-    pytest.skip("this machine has a GPU", allow_module_level=True)
+torch = torch_without_gpu()
 
 PROGRAM = f"""
 import os

@@ -7,11 +7,9 @@ import pytest
 
 from tests.support.tiers import needs
 from tests.support.triton_versions import ROOT, run_with, versions
+from tests.support.without_gpu import torch_without_gpu
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("triton")
-if torch.cuda.is_available():
-    pytest.skip("this machine has a GPU", allow_module_level=True)
+torch = torch_without_gpu()
 
 import kvtrace  # noqa: E402
 from kvtrace.cli import main  # noqa: E402

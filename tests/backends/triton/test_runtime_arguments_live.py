@@ -8,11 +8,9 @@ import pytest
 
 from tests.support.triton_versions import INSTALLED, ROOT, run_with
 from tests.support.warm_python import warm_python
+from tests.support.without_gpu import torch_without_gpu
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("triton")
-if torch.cuda.is_available():
-    pytest.skip("this machine has a GPU", allow_module_level=True)
+torch = torch_without_gpu()
 
 import triton  # noqa: E402
 import triton.language as tl  # noqa: E402

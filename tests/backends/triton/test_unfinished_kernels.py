@@ -13,11 +13,9 @@ from kvtrace.schema.trace import resolve
 from tests.support.tiers import needs
 from tests.support.triton_versions import ROOT
 from tests.support.warm_python import warm_python
+from tests.support.without_gpu import torch_without_gpu
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("triton")
-if torch.cuda.is_available():
-    pytest.skip("this machine has a GPU", allow_module_level=True)
+torch = torch_without_gpu()
 
 PROGRAM = """
 import json, os, sys

@@ -15,11 +15,9 @@ from kvtrace.schema.trace import Selection, open_trace
 from kvtrace.schema.writer import RunWriter, new_run_id
 from tests.support.tiers import needs
 from tests.support.warm_python import warm_python
+from tests.support.without_gpu import torch_without_gpu
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("triton")
-if torch.cuda.is_available():
-    pytest.skip("this machine has a GPU", allow_module_level=True)
+torch = torch_without_gpu()
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -12,11 +12,9 @@ from kvtrace.converters.scripts.heaviest import heaviest_calls
 from kvtrace.schema.trace import Selection, open_trace
 from tests.support.tiers import needs
 from tests.support.warm_python import warm_python
+from tests.support.without_gpu import torch_without_gpu
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("triton")
-if torch.cuda.is_available():
-    pytest.skip("this machine has a GPU", allow_module_level=True)
+torch = torch_without_gpu()
 
 ROOT = Path(__file__).resolve().parents[3]
 DEVICE_TRACE = ROOT / "tests/fixtures/h200/planted/good"

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
-triton = pytest.importorskip("triton")
-if torch.cuda.is_available() or triton.__version__ < "3.7":
-    pytest.skip("needs Gluon for gfx1250, and no GPU", allow_module_level=True)
+from tests.support.without_gpu import torch_without_gpu
+
+torch = torch_without_gpu((3, 7), "Gluon for gfx1250")
 
 from triton.experimental import gluon  # noqa: E402
 from triton.experimental.gluon import language as gl  # noqa: E402

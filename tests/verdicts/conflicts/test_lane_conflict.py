@@ -18,7 +18,7 @@ from kvtrace.verdicts.conflicts import lane_conflict
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.replaying import read_only_arguments
 from tests.kernels.catalog import CASES
-from tests.kernels.launching import to_tensor
+from tests.kernels.launching import with_tensors
 from tests.support.thorough import usually
 from tests.support.tiers import some
 from tests.verdicts.brute_force import Stores
@@ -203,10 +203,7 @@ EACH = usually(3, thorough=1)
 def test_verdicts_on_the_catalog_and_its_mutants_agree_with_brute_force(say):
     answers, calls = Counter(), 0
     for case in list({id(case.kernel): case for case in CASES}.values())[::EACH]:
-        arguments = {
-            name: to_tensor(value) if isinstance(value, np.ndarray) else value
-            for name, value in case.inputs.items()
-        }
+        arguments = with_tensors(case.inputs)
         one = call_of(case.kernel, case.grid, arguments, case.constexprs, recorded=True)
         for mutant in mutants(one):
             answers += check(mutant)

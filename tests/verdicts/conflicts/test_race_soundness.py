@@ -8,13 +8,12 @@ from collections import Counter
 from dataclasses import replace
 from itertools import islice, permutations
 
-import numpy as np
 import pytest
 
 from kvtrace.evaluate import ScalarArgument, TensorArgument
 from kvtrace.schema.errors import KvtraceError
 from tests.kernels.catalog import CASES
-from tests.kernels.launching import to_tensor
+from tests.kernels.launching import with_tensors
 from tests.support.defects import CORPUS
 from tests.support.thorough import in_turn, usually
 from tests.verdicts.racing import TooMany, call_of, clashes, judged
@@ -83,10 +82,7 @@ def cases():
 def test_verdicts_on_the_catalog_and_its_mutants_agree_with_brute_force(say):
     answers, calls = Counter(), 0
     for case in cases():
-        arguments = {
-            name: to_tensor(value) if isinstance(value, np.ndarray) else value
-            for name, value in case.inputs.items()
-        }
+        arguments = with_tensors(case.inputs)
         call = call_of(case.kernel, case.grid, arguments, case.constexprs, recorded=True)
         for mutant in islice(mutants(call), MOST_MUTANTS):
             answers += check(mutant)

@@ -22,7 +22,7 @@ from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.taint import leaves_lanes
 from kvtrace.verdicts.judge import judge
 from tests.kernels.catalog import CASES
-from tests.kernels.launching import to_tensor
+from tests.kernels.launching import with_tensors
 from tests.support.defects import CORPUS
 from tests.support.thorough import in_turn, usually
 from tests.verdicts.brute_force import _Fill, with_contents
@@ -97,10 +97,7 @@ def cases():
 def test_verdicts_on_mutants_of_the_catalog_without_other_agree_with_brute_force(say):
     answers, calls = Counter(), 0
     for case in cases():
-        arguments = {
-            name: to_tensor(value) if isinstance(value, np.ndarray) else value
-            for name, value in case.inputs.items()
-        }
+        arguments = with_tensors(case.inputs)
         call = call_of(case.kernel, case.grid, arguments, case.constexprs, recorded=True)
         if not judge(call, RULES):
             answers["nothing as it is"] += 1

@@ -11,11 +11,9 @@ import pytest
 from kvtrace.backends.triton.absent_gpu.answers import _first_answer_reporter, install_answers
 from kvtrace.schema.trace import open_trace
 from tests.backends.triton.absent_gpu.programs import KERNEL, run
+from tests.support.without_gpu import torch_without_gpu
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("triton")
-if torch.cuda.is_available():
-    pytest.skip("this machine has a GPU", allow_module_level=True)
+torch = torch_without_gpu()
 
 # As FLA's fla/utils/hardware.py asks when it is imported.
 AS_FLA = """

@@ -11,11 +11,9 @@ from kvtrace.backends.triton.absent_gpu import TORCH, on_host
 from kvtrace.schema.trace import open_trace
 from kvtrace.settings import Settings
 from tests.backends.triton.absent_gpu.programs import KERNEL, Ended, run
+from tests.support.without_gpu import torch_without_gpu
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("triton")
-if torch.cuda.is_available():
-    pytest.skip("this machine has a GPU", allow_module_level=True)
+torch = torch_without_gpu()
 
 # torch first, and asked before Triton is: as a test file that skips itself without a GPU.
 TENSORS = f"""

@@ -6,11 +6,9 @@ import pytest
 
 from tests.backends.triton.absent_gpu.programs import Ended, run
 from tests.support.tiers import needs
+from tests.support.without_gpu import torch_without_gpu
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("triton")
-if torch.cuda.is_available():
-    pytest.skip("this machine has a GPU", allow_module_level=True)
+torch = torch_without_gpu()
 
 PROGRAM = """
 import copy

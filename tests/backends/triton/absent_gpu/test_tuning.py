@@ -11,11 +11,9 @@ from kvtrace.backends.triton.absent_gpu.tuning import place_helion
 from kvtrace.schema.trace import open_trace
 from tests.support.tiers import needs
 from tests.support.triton_versions import INSTALLED, run_with, versions
+from tests.support.without_gpu import torch_without_gpu
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("triton")
-if torch.cuda.is_available():
-    pytest.skip("this machine has a GPU", allow_module_level=True)
+torch = torch_without_gpu()
 
 TRAINED = """
 import json, sys
