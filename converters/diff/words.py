@@ -103,10 +103,10 @@ def meaning_lines(d: Difference) -> list[str]:
     """Return sentences on the meanings of changed kernels, those that differ first."""
     if d.meanings is None:
         return []
-    subjects_by_text: dict[str, list[str]] = {}
+    subjects_by_text: dict[str, dict[str, None]] = {}
     for meaning in sorted(d.meanings, key=lambda meaning: _ORDER.index(meaning.same)):
-        subjects_by_text.setdefault(meaning.text, []).append(meaning_subject(meaning))
-    return [f"{listed(names, _NAMED)}: {text}" for text, names in subjects_by_text.items()]
+        subjects_by_text.setdefault(meaning.text, {})[meaning_subject(meaning)] = None
+    return [f"{listed(list(names), _NAMED)}: {text}" for text, names in subjects_by_text.items()]
 
 
 def meaning_subject(meaning: KernelMeaning) -> str:

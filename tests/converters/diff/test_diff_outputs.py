@@ -16,7 +16,9 @@ from kvtrace.converters.diff import (
     headline_text,
 )
 from kvtrace.converters.diff.gate import Gate, read_rules
+from kvtrace.converters.diff.model import KernelMeaning
 from kvtrace.converters.diff.page import comparison_object
+from kvtrace.converters.diff.words import meaning_lines
 from kvtrace.schema.errors import BadSetting
 from tests.converters.compared_kernels import LINE_3, SCALE, finding
 from tests.converters.written_trace import Kernel, Launches, add_findings, write_trace
@@ -116,9 +118,13 @@ def test_a_comment_is_never_too_long_to_be_posted(tmp_path):
         )
         for name, source in zip("ab", sources, strict=True)
     ]
-    lines = difference_markdown(compare(*sides))
+    difference = compare(*sides)
+    lines = difference_markdown(difference)
     assert sum(len(line) + 1 for line in lines) < 65_536
     assert any("more kernels differ" in line for line in lines)
+    # Calls that differ alike by other evidence are one subject.
+    calls = [KernelMeaning("k0", "y", "differs", "differs", evidence=text) for text in "ab"]
+    assert meaning_lines(replace(difference, meanings=tuple(calls))) == ["k0, y: differs"]
 
 
 def test_dissimilar_kernels_are_not_matched_as_renamed(tmp_path):
