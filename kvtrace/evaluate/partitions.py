@@ -48,12 +48,12 @@ from kvtrace.evaluate.turns import Turns
 from kvtrace.evaluate.types import ValueType
 from kvtrace.evaluate.values import Array, SharedView, Unknown, constant_sum, unknown_of
 from kvtrace.ir import Module, Op
+from kvtrace.ir.asynchronous import COUNTED_APART
 from kvtrace.ir.model import once_per_module
 from kvtrace.ir.ops import PARTITIONED
 
 Order = Literal["ascending", "descending", "handing over"]
 ORDERS: Final[tuple[Order, ...]] = get_args(Order)
-_BOTH_COUNTED: Final = {"amdg.async_tdm_wait", "ttg.async_commit_group"}
 
 
 @once_per_module
@@ -63,7 +63,7 @@ def needs_clocks(module: Module) -> bool:
     Also if it copies by AMD's data mover and in groups, as waits for each do not count the other.
     """
     names = {op.name for op in module.ops}
-    return not names.isdisjoint(PARTITIONED) or names >= _BOTH_COUNTED
+    return not names.isdisjoint(PARTITIONED) or names >= COUNTED_APART
 
 
 class _Current(threading.local):

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.shared_memory import TENSOR_MEMORY_ROWS
 from kvtrace.ir import Module, Value
+from kvtrace.ir.asynchronous import ACTS, Act
 from kvtrace.ir.model import once_per_module
 from kvtrace.ir.types import SharedType, bytes_in_memory
 
@@ -31,7 +32,7 @@ _PADS: Final = re.compile(r"(\d+):\+(\d+)")
 @once_per_module
 def reinterprets(module: Module) -> bool:
     """Return whether a module views the bytes of a buffer as another type."""
-    return any(op.name == "ttg.memdesc_reinterpret" for op in module.ops)
+    return any(ACTS.get(op.name) is Act.RETYPE for op in module.ops)
 
 
 def element_places(module: Module, view: Value, pitch: int = 0) -> Places:
