@@ -20,6 +20,7 @@ from kvtrace.capture import hot_choice
 from kvtrace.schema.contents import contents_of
 from kvtrace.schema.trace import open_trace
 from tests.support.idle_driver import IdleDriver
+from tests.support.imported_file import imported_file
 
 pytestmark = pytest.mark.process
 
@@ -168,9 +169,7 @@ def autotuner(tmp_path, monkeypatch):
         path.write_text(
             GENERATED.format(**dict(zip(("chosen", "source", "result"), names, strict=True)))
         )
-        spec = importlib.util.spec_from_file_location("generated", path)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        module = imported_file(path, "generated")
         kinds = ("*i64", "*fp32", "*fp32", "i32", "constexpr")
         return heuristics().CachingAutotuner(
             fn=module.gathered,

@@ -6,7 +6,6 @@ hold checked when it is left, with `opened_page`.
 """
 
 import functools
-import importlib.util
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ import pytest
 
 from kvtrace.cli import main
 from tests.support.browser import Browser, OpenPage, browser
+from tests.support.imported_file import imported_file
 from tests.support.thorough import in_turn
 from tests.support.tiers import needs
 
@@ -59,12 +59,7 @@ def opened_page(
 @functools.cache
 def frontend_build() -> Any:
     """The script that `make frontend` runs, as a module."""
-    specification = importlib.util.spec_from_file_location("frontend_build", FRONTEND / "build.py")
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
+    return imported_file(FRONTEND / "build.py", "frontend_build")
 
 
 def accessibility_problems(opened: OpenPage) -> list[str]:

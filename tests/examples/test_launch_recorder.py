@@ -5,7 +5,6 @@ nor Numba is among the tests' packages. `NUMBA_ENABLE_CUDASIM=1 python examples/
 out/` runs Numba's.
 """
 
-import importlib.util
 import time
 from functools import partial
 from pathlib import Path
@@ -18,6 +17,7 @@ import pytest
 from kvtrace.cli import main
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
+from tests.support.imported_file import imported_file
 from tests.support.tree import ROOT
 
 EXAMPLE = ROOT / "examples" / "launch_recorder.py"
@@ -32,12 +32,7 @@ def scaled(x: np.ndarray, factor: float) -> None:
 @pytest.fixture
 def example() -> ModuleType:
     """The example as a module."""
-    spec = importlib.util.spec_from_file_location("launch_recorder", EXAMPLE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return imported_file(EXAMPLE, "launch_recorder")
 
 
 def recorded(example: ModuleType, out: Path) -> None:

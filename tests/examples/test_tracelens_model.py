@@ -1,6 +1,5 @@
 """examples/tracelens_model.py gives TraceLens the work that kvtrace derives for each launch."""
 
-import importlib.util
 import json
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -10,6 +9,7 @@ import pytest
 from kvtrace.addons.join.kineto import CONVERTER
 from kvtrace.converters.timeline.call_work import derived_calls
 from kvtrace.schema.trace import Selection, select_runs
+from tests.support.imported_file import imported_file
 from tests.support.tree import ROOT
 
 EXAMPLE = ROOT / "examples" / "tracelens_model.py"
@@ -19,12 +19,7 @@ RECORDING = ROOT / "tests" / "fixtures" / "h200" / "llama_liger_cached"
 @pytest.fixture
 def model() -> ModuleType:
     """The example as TraceLens loads it."""
-    spec = importlib.util.spec_from_file_location("tracelens_model", EXAMPLE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return imported_file(EXAMPLE, "tracelens_model")
 
 
 @pytest.fixture(scope="module")

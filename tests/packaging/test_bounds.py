@@ -1,6 +1,5 @@
 """Which Tritons there are tests with: one list, and all that must agree with it."""
 
-import importlib.util
 import re
 import tomllib
 
@@ -8,6 +7,7 @@ import pytest
 import yaml
 
 from kvtrace.backends.compiled_kernels.versions import NEWEST_TESTED, OLDEST, OLDEST_TORCH
+from tests.support.imported_file import imported_file
 from tests.support.tree import ROOT
 
 SCRIPT = ROOT / "requirements" / "bounds.py"
@@ -15,10 +15,7 @@ SCRIPT = ROOT / "requirements" / "bounds.py"
 
 @pytest.fixture(scope="module")
 def bounds():
-    spec = importlib.util.spec_from_file_location("bounds", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return imported_file(SCRIPT, "bounds")
 
 
 def numbers(version):

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.imported_file import imported_file
+
 KERNEL = """
 import triton
 import triton.language as tl
@@ -24,8 +26,6 @@ def triton_poi_fused_add_0(in_ptr0, in_ptr1, out_ptr0, xnumel, XBLOCK: tl.conste
 @pytest.fixture
 def autotuner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """What Inductor generates for `x + y`, on a device that is not there."""
-    import importlib.util
-
     import torch
     import triton
     from torch._inductor.runtime import triton_helpers
@@ -34,11 +34,7 @@ def autotuner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
     path = tmp_path / "generated.py"
     path.write_text(KERNEL)
-    spec = importlib.util.spec_from_file_location("generated", path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = imported_file(path, "generated")
     interface = SimpleNamespace(
         synchronize=lambda *_: None,
         device=lambda *_: contextlib.nullcontext(),

@@ -1,6 +1,5 @@
 """The readers in examples/readers: the one in Python as a module, the one in C++ built."""
 
-import importlib.util
 import json
 import shutil
 import subprocess
@@ -13,6 +12,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from tests.support.imported_file import imported_file
 from tests.support.tree import ROOT
 
 READERS = ROOT / "examples" / "readers"
@@ -87,12 +87,7 @@ def first_query(trace: Path) -> duckdb.DuckDBPyConnection:
 
 
 def _module(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"example_{name}", READERS / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return imported_file(READERS / f"{name}.py", f"example_{name}")
 
 
 def built(name: str, folder: Path) -> Path:

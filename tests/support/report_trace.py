@@ -6,11 +6,9 @@ compiler's own. The derived tables are written as the passes write them, with kn
 
 import functools
 import hashlib
-import importlib.util
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -21,6 +19,7 @@ from kvtrace.converters.report.model import Report
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace, stack_id
 from kvtrace.schema.writer import RunWriter
+from tests.support.imported_file import imported_file
 
 KERNELS = '''\
 """Kernels of the test trace. </script><script>document.title = "taken over"</script>"""
@@ -152,7 +151,7 @@ def _compiled() -> tuple[Path, list[tuple[str, int, Any]]]:
     folder = Path(_FOLDER.name)
     source = folder / "kernels_of_the_test.py"
     source.write_text(KERNELS, encoding="utf-8")
-    module = _imported(source)
+    module = imported_file(source)
     signature = {"result_ptr": "*fp32", "source_ptr": "*fp32"}
     softmax = {**signature, "stride": "i32", "columns": "i32", "BLOCK": "constexpr"}
     accumulate = {**signature, "count": "i32", "BLOCK": "constexpr"}
@@ -171,15 +170,6 @@ def _compiled() -> tuple[Path, list[tuple[str, int, Any]]]:
 def _moved(kernel: dict[str, Any], path: str) -> dict[str, Any]:
     files = [{**file, "path": path} for file in kernel.get("files") or ()]
     return {**kernel, "file": path, "files": files}
-
-
-def _imported(source: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(source.stem, source)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def _artifact(artifacts: dict[str, dict[str, Any]], kind: str, text: str | bytes) -> str:

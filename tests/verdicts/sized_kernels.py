@@ -5,7 +5,6 @@ strides that overflow 32 bits, grids one off, tables one short. A wrapper is pla
 that it can be called at any size; tensors are described, never allocated.
 """
 
-import importlib.util
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ import numpy as np
 
 from kvtrace.evaluate import ScalarArgument, TensorArgument
 from kvtrace.recorded_calls.recorded import Call
+from tests.support.imported_file import imported_file
 from tests.verdicts.calls import call, tensor
 
 Sizes = Mapping[str, int]
@@ -64,12 +64,7 @@ def module_of(kernels: list[Drawn], folder: Path) -> Any:
     path = folder / "drawn_kernels.py"
     head = "import triton\nimport triton.language as tl\n"
     path.write_text(head + "".join(f"\n\n@triton.jit\n{each.source}" for each in kernels))
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return imported_file(path)
 
 
 def tiles(size: int, block: int) -> int:

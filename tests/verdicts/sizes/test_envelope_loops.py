@@ -1,6 +1,5 @@
 """Loops that count near the ends of int32: verdicts and ranges against following every trip."""
 
-import importlib.util
 from collections import Counter
 
 import pytest
@@ -14,19 +13,10 @@ from kvtrace.verdicts.sizes.relations import Relations
 from tests.support.thorough import usually
 from tests.verdicts.calls import call, tensor
 from tests.verdicts.counted_kernels import Kernel, drawn_kernel
+from tests.verdicts.sized_kernels import module_of
 
 SECTION = "loops near the ends of int32"
 _BOUNDS = ("out-of-bounds", "out-of-view")
-
-
-def module_of(kernels, folder):
-    path = folder / "counted.py"
-    head = "import triton\nimport triton.language as tl\n"
-    path.write_text(head + "".join(f"\n\n@triton.jit\n{each.source}" for each in kernels))
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def recorded(kernel: Kernel, module, extent: int):

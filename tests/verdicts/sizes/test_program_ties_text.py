@@ -3,7 +3,6 @@
 import json
 import os
 from contextlib import redirect_stdout
-from importlib.util import module_from_spec, spec_from_file_location
 from io import StringIO
 
 import pytest
@@ -15,6 +14,7 @@ import kvtrace
 from kvtrace.cli import main
 from kvtrace.schema.trace import open_trace
 from kvtrace.verdicts.sizes.program_ties import ProgramText
+from tests.support.imported_file import imported_file
 
 
 @triton.jit
@@ -122,13 +122,6 @@ def run(n, kernel=made()):
 STATED = {"n": "n", "part.shape[0]": "cdiv(n, 64)", "grid_x": "cdiv(n, 64)"}
 
 
-def program_of(file):
-    spec = spec_from_file_location("program", file)
-    program = module_from_spec(spec)
-    spec.loader.exec_module(program)
-    return program
-
-
 def stated(folder):
     trace = open_trace(folder)
     (run,) = trace.runs
@@ -141,7 +134,7 @@ def stated(folder):
 def test_text_is_that_of_the_run_whatever_becomes_of_the_file(has_file, tmp_path):
     file = tmp_path / "program.py"
     file.write_text(PROGRAM)
-    folder = recorded(program_of(file).run, (130, 1000), tmp_path / "out")
+    folder = recorded(imported_file(file).run, (130, 1000), tmp_path / "out")
     file.write_text(PROGRAM.replace("(n, 64)", "(n, 32)"))
     if not has_file:
         file.unlink()
@@ -164,7 +157,7 @@ def test_text_that_differs_from_the_running_code_states_nothing(change, is_trust
     """The file was changed between its import and the launch, and its date set back."""
     file = tmp_path / "program.py"
     file.write_text(PROGRAM)
-    program, was = program_of(file), file.stat()
+    program, was = imported_file(file), file.stat()
     file.write_text(PROGRAM.replace(*change))
     os.utime(file, ns=(was.st_atime_ns, was.st_mtime_ns))
 
@@ -176,7 +169,7 @@ def test_text_that_differs_from_the_running_code_states_nothing(change, is_trust
 def test_no_text_is_kept_of_a_recording_without_sources(tmp_path):
     file = tmp_path / "program.py"
     file.write_text(PROGRAM)
-    program = program_of(file)
+    program = imported_file(file)
 
     recorded(program.run, (130, 1000), tmp_path / "out", source="off")
     recorded(program.run, (130, 1000), tmp_path / "whole", source="files")
