@@ -329,6 +329,24 @@ def without_proven(findings: Findings) -> Findings:
     return replace(findings, listed=tuple(f for f in findings.listed if f.verdict != "proven"))
 
 
+def of_chosen(findings: Findings, calls: Mapping[str, int]) -> Findings:
+    """Return the findings of chosen kernels, with their counts; `calls` has their unique calls.
+
+    Executions of other kernels are left out; what is about whole runs stays.
+    """
+    reasons: Counter[str] = Counter()
+    listed = tuple(f for f in findings.listed if f.kernel in calls)
+    for f in listed:
+        if f.verdict == "unknown" and not f.suppressed:
+            reasons[f.reason or "no reason was given"] += f.calls
+    return replace(
+        findings, listed=listed, calls=sum(calls.values()), others={},
+        tallies=tuple(tally for tally in findings.tallies if tally.kernel in calls),
+        reasons=dict(sorted(reasons.items(), key=lambda entry: (-entry[1], entry[0]))),
+        not_evaluated=tuple(t for t in findings.not_evaluated if any(name in t for name in calls)),
+    )  # fmt: skip
+
+
 def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return findings sorted by verdict, severity and location; suppressed ones come last."""
     return tuple(sorted(findings, key=_order))

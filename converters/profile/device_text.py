@@ -89,7 +89,12 @@ def step_sentence(time: "DeviceTime") -> str | None:
 
 
 def library_sentence(time: "DeviceTime") -> str | None:
-    """Return the share of libraries' kernels in the device time; None if none ran."""
+    """Return the share of libraries' kernels in the device time; None if none ran.
+
+    None, too, if only chosen kernels have rows.
+    """
+    if sum(row.device_ns for row in time.rows) != time.device_ns:
+        return None
     ns_by_library: dict[str, int] = {}
     for row in time.rows:
         if not is_own(row.kind) and row.kind not in MEMORY_KINDS:

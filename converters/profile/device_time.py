@@ -116,7 +116,7 @@ class DeviceTime:
     @property
     def step_ns(self) -> float | None:
         """Device time of one step, or None without steps."""
-        return None if self.steps is None else sum(row.step_ns or 0.0 for row in self.rows)
+        return None if self.steps is None else self.device_ns / self.steps.number
 
 
 def read_device_time(

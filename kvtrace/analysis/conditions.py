@@ -6,7 +6,7 @@ with its conditions; a call that does not satisfy them is judged by itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TYPE_CHECKING
@@ -197,6 +197,7 @@ def kernel_conditions(
     *,
     ties: Sequence[str] = (),
     seconds: float = SECONDS,
+    chosen: Collection[str] | None = None,
 ) -> tuple[list[KernelConditions], list[str]]:
     """Return the conditions of each called kernel, and a message for each call left out.
 
@@ -204,7 +205,8 @@ def kernel_conditions(
     `contracts` are assumptions on index tensors; each call is checked against them and against
     contracts in comments of its kernel. `ties` are formulas of numbers, as
     "part.shape[0] = n // 32", for the kernels that have them. The smallest unsafe value of each
-    size is searched for at most `seconds` of work for each kernel.
+    size is searched for at most `seconds` of work for each kernel. Only the kernels with the names
+    in `chosen` are judged; None: all.
 
     Raises:
         BadSetting: No kernel has a number of a name in `sizes`.
@@ -227,6 +229,8 @@ def kernel_conditions(
         variants_by_kernel: dict[int, _Variant] = {}
         with progress(f"sizes {run.run_id}") as report:
             for number, call in enumerate(calls_of(selection.trace, run), start=1):
+                if chosen is not None and call.kernel not in chosen:
+                    continue
                 if isinstance(call, UnreadyCall):
                     failures.append(f"call {call.call_id} of {call.kernel}: {call.reason}")
                 else:

@@ -5,6 +5,7 @@ from typing import Annotated, Final
 from kvtrace.cli.needs import NOTHING
 from kvtrace.cli.options import (
     JsonOption,
+    KernelOption,
     MarkOption,
     RunOption,
     StepsOption,
@@ -21,6 +22,7 @@ NEEDS: Final = NOTHING
 def command(
     trace: TracePath,
     run: RunOption = None,
+    kernel: KernelOption = None,
     everything: Annotated[
         bool, Option("--all", help="Every run of the directory, and every kernel")
     ] = False,
@@ -70,7 +72,8 @@ def command(
     """
     from dataclasses import asdict
 
-    from kvtrace.cli.options import chosen_part, print_lines, select
+    from kvtrace.cli.options import chosen_kernels, chosen_part, print_lines, select
+    from kvtrace.converters.chosen_kernels import of_kernels, shown_kernels
     from kvtrace.converters.info.info import overview_object, read_overview
     from kvtrace.converters.info.info_text import overview_text
     from kvtrace.schema.errors import BadSetting
@@ -87,6 +90,8 @@ def command(
         from kvtrace.converters.profile.autotune import read_choices, read_tunings, tunings_text
 
         tunings = (*read_tunings(selection.trace, runs), *read_choices(selection.trace, runs))
+        chosen = chosen_kernels(kernel, (tuning.kernel for tuning in tunings))
+        tunings = tuple(t for t in tunings if chosen is None or t.kernel in chosen)
         if json:
             print(json_text("autotune", {"tunings": [asdict(tuning) for tuning in tunings]}))
         else:
@@ -95,6 +100,11 @@ def command(
     overview = read_overview(
         selection.trace, runs, recompiles=recompiles, warmup=warmup, stages=stages,
         since=since if warmup else None, also=also or (), part=part,
+    )  # fmt: skip
+    overview = of_kernels(
+        overview,
+        chosen_kernels(kernel, shown_kernels(overview.kernels, overview.device_time)),
+        "kernels", "device_time", "launch_costs", "recompiles", "held", "waits", "unseen", "stages",
     )  # fmt: skip
     if json:
         print(json_text("info", overview_object(overview)))

@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -82,6 +83,14 @@ StepsOption = Annotated[
 ]
 WholeOption = Annotated[
     bool, Option("--whole", help="Figures of the whole run, not only of its steady part")
+]
+KernelOption = Annotated[
+    list[str] | None,
+    Option(
+        "--kernel",
+        metavar="GLOB",
+        help="Only kernels with such a name, as 'softmax*'; the exit code, too; repeatable",
+    ),
 ]
 JsonOption = Annotated[bool, Option("--json", help="Print JSON instead of text")]
 #: --json of commands whose --json took a file up to 0.3, and that file.
@@ -215,6 +224,45 @@ def chosen_part(
     if len(names) > 1:
         raise BadSetting(f"{' and '.join(names)} cannot be combined; give one.")
     return RequestedPart(since, until, mark, steps, whole)
+
+
+def chosen_kernels(globs: Sequence[str] | None, names: Iterable[str]) -> frozenset[str] | None:
+    """Return the names that match one of --kernel's globs, and print how many do.
+
+    None, which is all kernels, without globs and without names.
+
+    Raises:
+        BadSetting: A glob matches no name.
+
+    """
+    from difflib import get_close_matches
+    from fnmatch import fnmatchcase
+
+    from kvtrace.schema.errors import BadSetting
+    from kvtrace.text import plural
+
+    all_names = sorted(set(names)) if globs else []
+    if not globs or not all_names:
+        return None
+    number, chosen = plural(len(all_names), "kernel"), set[str]()
+    for glob in globs:
+        matches = {name for name in all_names if name == glob or fnmatchcase(name, glob)}
+        if not matches:
+            names = ", ".join(get_close_matches(glob, all_names, cutoff=0.3) or all_names[:3])
+            raise BadSetting(f"--kernel {glob!r} matches none of {number}; the closest: {names}.")
+        chosen |= matches
+    are, option = "is" if len(chosen) == 1 else "are", " ".join(map(repr, globs))
+    note(f"{len(chosen):,} of {number} {are} shown (--kernel {option})")
+    return frozenset(chosen)
+
+
+def called_kernels(selection: Selection) -> Counter[str]:
+    """Return the number of unique calls of each kernel of some runs, by name."""
+    trace, runs = selection.trace, selection.runs
+    kernels = trace.table("kernels", runs, ["kernel_id", "name"]).to_pylist()
+    names = {(row["run"], row["kernel_id"]): row["name"] for row in kernels}
+    calls = trace.table("calls", runs, ["kernel_id"]).to_pylist()
+    return Counter(names.get((row["run"], row["kernel_id"])) or "?" for row in calls)
 
 
 class QueriedTables(Protocol):

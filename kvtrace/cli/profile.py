@@ -7,6 +7,7 @@ from kvtrace.cli.needs import OF_DEVICE_TIMES
 from kvtrace.cli.options import (
     EngineOption,
     JsonOption,
+    KernelOption,
     MarkOption,
     MasterOption,
     RunOption,
@@ -16,6 +17,7 @@ from kvtrace.cli.options import (
     UntilOption,
     WholeOption,
     chosen_engine,
+    chosen_kernels,
     chosen_part,
     complain_of,
     print_lines,
@@ -39,6 +41,7 @@ _MOST_SECONDS: Final = 10.0
 def command(
     trace: TracePath,
     run: RunOption = None,
+    kernel: KernelOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
     mark: MarkOption = None,
@@ -91,6 +94,7 @@ def command(
 
     """
     from kvtrace.analysis.missing_passes import completed_figures
+    from kvtrace.converters.chosen_kernels import of_kernels, shown_kernels
     from kvtrace.converters.profile.autotune import untried_text
     from kvtrace.converters.profile.profile import read_profile
     from kvtrace.converters.profile.profile_text import profile_text
@@ -100,6 +104,8 @@ def command(
     engine = chosen_engine(engine_name, master)
     if by is not None and engine is not None:
         raise BadSetting(f"--by does not work with --engine {engine_name}; leave one out.")
+    if by is not None and kernel:
+        raise BadSetting("--by and --kernel cannot be combined; leave one out.")
     part = chosen_part(since, until, mark, steps, whole=whole)
     selection = select(trace, run)
     if replay is None and engine is not None:
@@ -117,13 +123,18 @@ def command(
             selection.trace, selection.runs, calls=calls, lines=lines, device=device, times=times,
             part=part,
         )  # fmt: skip
+        chosen = chosen_kernels(kernel, shown_kernels(profile.launched, profile.device_time))
+        profile = of_kernels(
+            profile, chosen, "kernels", "device_time", "launch_costs", "advice", "lines"
+        )
         complain_of(selection.trace)
         if json:
             _print_object(profile, selection, part, by)
         else:
             width = terminal_width()
             text = profile_text(profile, full=full, width=width)
-            print_lines([*text, *untried_text(selection.trace, selection.runs, width)])
+            untried = [] if kernel else untried_text(selection.trace, selection.runs, width)
+            print_lines([*text, *untried])
     return 2 if profile.is_empty else 0
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -11,10 +12,13 @@ from kvtrace.cli.needs import OF_EVALUATED_CALLS
 from kvtrace.cli.options import (
     EngineOption,
     JsonOption,
+    KernelOption,
     MasterOption,
     RunOption,
     TracePath,
+    called_kernels,
     chosen_engine,
+    chosen_kernels,
     complain_of,
     print_lines,
     select,
@@ -47,6 +51,7 @@ NEEDS: Final = OF_EVALUATED_CALLS
 def command(
     trace: TracePath,
     run: RunOption = None,
+    kernel: KernelOption = None,
     as_json: JsonOption = False,
     everything: Annotated[
         bool, Option("--all", help="Also list proven accesses, instead of counting them")
@@ -95,6 +100,7 @@ def command(
 
     """
     from kvtrace.analysis.judging import judge_runs
+    from kvtrace.converters.findings.model import of_chosen
     from kvtrace.schema.errors import BadSetting
     from kvtrace.schema.layout import results_beside
     from kvtrace.text import by_reason
@@ -104,12 +110,16 @@ def command(
     engine = chosen_engine(engine_name, master)
     settings = settings_in_force()
     selection = select(trace, run)
+    calls = called_kernels(selection) if kernel else Counter()
+    chosen = chosen_kernels(kernel, calls)
     excluded = [part.strip() for names in no_rule or () for part in names.split(",")]
     names = [*(rule or [settings.rules]), *(f"-{name}" for name in excluded if name)]
     lists_proven = everything or junit_file is not None
     evaluation = None if engine is None else engine.evaluation(master)
     with results_beside(selection.trace.path):
         findings = judge_runs(selection, names, proven=lists_proven, engine=evaluation)
+    if chosen is not None:
+        findings = of_chosen(findings, {name: calls[name] for name in chosen})
     for failure in (
         *findings.left_out, *by_reason(findings.not_evaluated), *findings.rules_without_data
     ):  # fmt: skip
@@ -119,7 +129,7 @@ def command(
         _write_junit(findings, junit_file, strict)
     if as_lines is None:
         as_lines = not sys.stdout.isatty()
-    _print(findings, selection, as_json, as_sarif, everything, as_lines)
+    _print(findings, selection, as_json, as_sarif, everything, as_lines, bool(kernel))
     complain_of(selection.trace)
     if findings.nothing_judged:
         if findings.nothing_judged not in findings.left_out:
@@ -138,7 +148,7 @@ def _write_junit(findings: "Findings", file: Path, strict: bool) -> None:
 
 def _print(
     findings: "Findings", selection: "Selection", as_json: bool, as_sarif: bool, everything: bool,
-    as_lines: bool,
+    as_lines: bool, is_part: bool,
 ) -> None:  # fmt: skip
     from kvtrace.converters.findings import findings_object, findings_text, sarif, without_proven
     from kvtrace.converters.findings.findings_text import counts_text, findings_lines
@@ -149,7 +159,7 @@ def _print(
     shown = findings if everything else without_proven(findings)
     is_text = not (as_json or as_sarif or as_lines)
     width = min(terminal_width(), 120) if is_text else 1_000
-    untried = [] if as_json else untried_text(selection.trace, selection.runs, width)
+    untried = [] if as_json or is_part else untried_text(selection.trace, selection.runs, width)
     if as_json:
         print(json_text("sanitize", findings_object(shown)))
     elif as_sarif:

@@ -8,8 +8,11 @@ from kvtrace.cli import complain
 from kvtrace.cli.needs import OF_EVALUATED_CALLS
 from kvtrace.cli.options import (
     JsonOption,
+    KernelOption,
     RunOption,
     TracePath,
+    called_kernels,
+    chosen_kernels,
     complain_of,
     print_lines,
     select,
@@ -24,6 +27,7 @@ NEEDS: Final = OF_EVALUATED_CALLS
 def command(
     trace: TracePath,
     run: RunOption = None,
+    kernel: KernelOption = None,
     as_json: JsonOption = False,
     strict: Annotated[
         bool, Option("--strict", help="Also fail on warnings and unknown verdicts")
@@ -85,12 +89,14 @@ def command(
     from kvtrace.text import by_reason, terminal_width
 
     selection, is_strict = select(trace, run), strict or settings_in_force().strict
+    called = called_kernels(selection) if kernel else ()
     kernels, failures = kernel_conditions(
         selection,
         parse_sizes(at),
         read_contracts(assume),
         ties=tie or (),
         seconds=SECONDS if seconds is None else seconds,
+        chosen=chosen_kernels(kernel, called),
     )
     complain_of(selection.trace)
     for failure in by_reason(failures):

@@ -1,6 +1,8 @@
 """What several commands have in common: names that are nearly right, and standard output."""
 
+import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +17,7 @@ from kvtrace.schema.errors import BadSetting
 from kvtrace.verdicts.rules.table import RULES
 from tests.converters.written_trace import Kernel, write_trace
 from tests.support.checked_kernels import double_past_the_end
+from tests.support.tree import ROOT
 
 
 @pytest.mark.parametrize(
@@ -60,6 +63,54 @@ def test_file_of_the_user_is_not_replaced_where_no_output_is_named(tmp_path, mon
         path.write_text("of kvtrace")  # it was named
     with written_to(None, name) as (path, _):
         assert path == Path(name)
+
+
+_TRAIN = ROOT / "tests" / "fixtures" / "h200" / "train"
+_BY_KERNEL = {
+    "info": (),
+    "profile": ("--no-replay",),
+    "sizes": ("--seconds", "0.2"),
+    "sanitize": (),
+}
+
+
+@pytest.fixture(scope="module")
+def train(tmp_path_factory):
+    """A trace of nine kernels; only cross_entropy_forward is not proven."""
+    return shutil.copytree(_TRAIN, tmp_path_factory.mktemp("train") / "out")
+
+
+@pytest.mark.process  # sanitize compiles
+@pytest.mark.parametrize("form", [(), ("--json",)])
+@pytest.mark.parametrize("command", _BY_KERNEL)
+def test_only_kernels_that_a_glob_matches_are_shown(kvtrace, train, command, form):
+    words = (command, train, *_BY_KERNEL[command], *form)
+    code, out, err = kvtrace(*words, "--kernel", "cross*", "--kernel", "matmul_kernel")
+    assert "3 of 9 kernels are shown (--kernel 'cross*' 'matmul_kernel')" in err
+    assert code == 0
+    assert "cross_entropy" in out
+    assert "attention" not in out
+    if command == "sizes":  # its search ends by the clock
+        return
+    whole = kvtrace(*words)
+    assert kvtrace(*words, "--kernel", "*")[:2] == whole[:2]
+    if command == "info" and form:  # figures of runs are those of all kernels
+        assert json.loads(out)["runs"] == json.loads(whole[1])["runs"]
+
+
+@pytest.mark.parametrize("command", _BY_KERNEL)
+def test_glob_without_a_match_names_the_closest_kernels(kvtrace, train, command):
+    code, out, err = kvtrace(command, train, "--kernel", "*", "--kernel", "matmul")
+    assert (code, out) == (2, "")
+    assert "--kernel 'matmul' matches none of 9 kernels; the closest: matmul_kernel" in err
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("command", ["sanitize", "sizes"])
+def test_chosen_kernels_alone_decide_the_exit_code(kvtrace, train, command):
+    words = (command, train, *_BY_KERNEL[command], "--strict", "--kernel")
+    assert kvtrace(*words, "cross_entropy_f*")[0] == 1
+    assert kvtrace(*words, "layer_norm_forward")[0] == 0
 
 
 @pytest.fixture

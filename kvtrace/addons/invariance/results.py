@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from math import inf, prod
 from time import thread_time
 from typing import TYPE_CHECKING, Final
@@ -42,7 +42,7 @@ _MOST_CALLS: Final = 8
 
 def invariance_of(
     selection: Selection,
-    kernels: Sequence[str] = (),
+    kernels: Collection[str] = (),
     *,
     seconds: float | None = None,
 ) -> Invariance:
@@ -63,9 +63,11 @@ def invariance_of(
         options_by_call = kernels_of_calls(selection.trace, run, ORDERING)
         run_costs = estimated_costs(selection.trace, run)
         for call in calls_of(selection.trace, run):
+            if kernels and call.kernel not in kernels:
+                continue
             if isinstance(call, UnreadyCall):
                 failures.append(f"call {call.call_id} of {call.kernel}: {call.reason}")
-            elif not kernels or call.kernel in kernels:
+            else:
                 variants = calls_by_kernel.setdefault(call.kernel, {})
                 variants.setdefault(id(call.module), []).append(call)
                 options_of_calls[id(call)] = options_by_call.get(call.call_id, {})

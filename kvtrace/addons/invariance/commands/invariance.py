@@ -4,7 +4,7 @@ from typing import Annotated, Final
 
 from kvtrace.cli import complain
 from kvtrace.cli.needs import OF_EVALUATED_CALLS
-from kvtrace.cli.options import JsonOption, RunOption, TracePath, complain_of, print_lines, select
+from kvtrace.cli.options import JsonOption, KernelOption, RunOption, TracePath, complain_of
 from kvtrace.cli.parsing import Option
 from kvtrace.text import json_text
 
@@ -14,10 +14,7 @@ NEEDS: Final = OF_EVALUATED_CALLS
 def command(
     trace: TracePath,
     run: RunOption = None,
-    kernel: Annotated[
-        list[str] | None,
-        Option("--kernel", metavar="NAME", help="Judge this kernel only; may be repeated"),
-    ] = None,
+    kernel: KernelOption = None,
     over: Annotated[
         str | None,
         Option(
@@ -64,15 +61,12 @@ def command(
     from kvtrace.addons.invariance.results import invariance_of
     from kvtrace.addons.invariance.text import invariance_lines, invariance_objects
     from kvtrace.addons.invariance.variants import arithmetic_lines, other_arithmetic
-    from kvtrace.schema.errors import BadSetting
+    from kvtrace.cli.options import called_kernels, chosen_kernels, print_lines, select
     from kvtrace.text import by_reason, terminal_width
 
     selection = select(trace, run)
-    invariance = invariance_of(selection, kernel or (), seconds=seconds)
-    if kernel and not invariance.outputs and not invariance.failures:
-        raise BadSetting(
-            f"No kernel of this trace with recorded IR is named {' or '.join(kernel)}."
-        )
+    chosen = chosen_kernels(kernel, called_kernels(selection) if kernel else ())
+    invariance = invariance_of(selection, chosen or (), seconds=seconds)
     answers = output_answers(selection, invariance.outputs, over)
     arithmetic = other_arithmetic(selection, invariance.outputs)
     if as_json:

@@ -124,7 +124,7 @@ def test_unknown_kernel_name_is_an_error_message(
 
     assert (
         capsys.readouterr().err
-        == "kvtrace: No kernel of this trace with recorded IR is named nobody.\n"
+        == "kvtrace: --kernel 'nobody' matches none of 1 kernel; the closest: _rms_norm.\n"
     )
 
 
