@@ -8,13 +8,11 @@ between the two launches, and what only one of the traces has there.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kvtrace.figures.names import readable
 from kvtrace.figures.tables import scratch
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
+from kvtrace.schema.trace import Run, Trace
 
 #: Most names in a sentence.
 _NAMED: Final = 4
@@ -59,7 +57,7 @@ class Between:
     others: Counter[str] | None
 
 
-def between(trace: "Trace", run: "Run", first: int | None, last: int) -> Between:
+def between(trace: Trace, run: Run, first: int | None, last: int) -> Between:
     """Return what ran from launch `first` (None: the begin of the run) to launch `last`."""
     values = {"first": -1 if first is None else first, "last": last}
     with scratch() as database:

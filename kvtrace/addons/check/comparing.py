@@ -4,27 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kvtrace.addons.check.kept import CheckedLaunch, StorageAfter
 from kvtrace.evaluate import Observer, OutOfBounds, TensorArgument, evaluate
 from kvtrace.evaluate.errors import UNFIT, Undecided, UnfitOp
 from kvtrace.evaluate.registry import place
 from kvtrace.evaluate.rounding import from_memory
 from kvtrace.evaluate.scope import MOST_STEPS
+from kvtrace.evaluate.shadows.driver import Shadows
 from kvtrace.evaluate.shadows.errors.analysis import Radii
+from kvtrace.evaluate.shadows.errors.tt_memory import BoundedMemory
 from kvtrace.evaluate.types import ElementType, element_of
+from kvtrace.ir import Module
 from kvtrace.ir.tensor_maps import within_extents
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.errors import KvtraceError
-
-if TYPE_CHECKING:
-    from kvtrace.addons.check.kept import CheckedLaunch, StorageAfter
-    from kvtrace.evaluate.shadows.driver import Shadows
-    from kvtrace.evaluate.shadows.errors.tt_memory import BoundedMemory
-    from kvtrace.ir import Module
-    from kvtrace.recorded_calls.recorded import Call
 
 Answer = Literal["agrees", "differs", "undecided"]
 

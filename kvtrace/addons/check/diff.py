@@ -5,18 +5,15 @@ The evaluator is imported only when kernels are compared.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Container, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Final
 
 from kvtrace.converters.diff.added import DiffAddition
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
-
-    from kvtrace.converters.diff.model import KernelMeaning, Results
-    from kvtrace.converters.diff.snapshot import Snapshot
-    from kvtrace.figures.identity import KernelKey
-    from kvtrace.schema.trace import Selection
+from kvtrace.converters.diff.model import KernelMeaning, Results
+from kvtrace.converters.diff.snapshot import Snapshot
+from kvtrace.figures.identity import KernelKey
+from kvtrace.schema.trace import Selection
 
 
 def _kept_meanings(

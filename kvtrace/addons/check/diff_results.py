@@ -10,7 +10,7 @@ may say why.
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow.compute as pc
 
@@ -36,10 +36,8 @@ from kvtrace.recorded_calls.recorded import kernels_of_calls
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.launch_flags import are_trials
 from kvtrace.schema.runs import plain_rows
+from kvtrace.schema.trace import Run
 from kvtrace.schema.without_ir import evaluated_stage
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run
 
 _GRID: Final = ("grid_x", "grid_y", "grid_z")
 _ALIKE: Final = ("dtype", "shape", "strides", "offset_bytes", "storage_bytes")
@@ -100,7 +98,7 @@ def result_differences(
 def _compare_runs(
     before: Snapshot,
     after: Snapshot,
-    runs: tuple["Run", "Run"],
+    runs: tuple[Run, Run],
     matched: Sequence[tuple[KernelKey, KernelKey]],
     changed: Container[KernelKey],
 ) -> Results | None:
@@ -145,7 +143,7 @@ def _compare_runs(
     )
 
 
-def _launches(side: Snapshot, run: "Run") -> dict[KernelKey, list[_Launch]]:
+def _launches(side: Snapshot, run: Run) -> dict[KernelKey, list[_Launch]]:
     """Return the launches of a run that have digests, by kernel, in the order of launches."""
     rows = side.trace.table("digests", (run,))
     if not rows.num_rows:
@@ -178,7 +176,7 @@ def _launches(side: Snapshot, run: "Run") -> dict[KernelKey, list[_Launch]]:
 
 def _parted(
     sides: tuple[Snapshot, Snapshot],
-    runs: tuple["Run", "Run"],
+    runs: tuple[Run, Run],
     names: Mapping[KernelKey, KernelKey],
 ) -> tuple[int, str] | None:
     """Return where two sides begin to launch other kernels: BEFORE's number, and a sentence.
@@ -224,7 +222,7 @@ def _differing_arguments(a: _Launch, b: _Launch, *, after: bool) -> list[int]:
 def _upstream(
     before: Snapshot,
     after: Snapshot,
-    runs: tuple["Run", "Run"],
+    runs: tuple[Run, Run],
     equal: Sequence[_Pair],
     different: _Pair,
 ) -> str:
@@ -316,7 +314,7 @@ def _changes_text(a: _Launch, b: _Launch, changed: Container[KernelKey]) -> str:
 
 
 def _expectation(
-    sides: tuple[Snapshot, Snapshot], runs: tuple["Run", "Run"], pair: tuple[_Launch, _Launch]
+    sides: tuple[Snapshot, Snapshot], runs: tuple[Run, Run], pair: tuple[_Launch, _Launch]
 ) -> str:
     """Return whether derived bounds explain the results of two launches; "" if not kept."""
     scalars = [[arg["scalar"] for arg in launch.args if arg["kind"] == "scalar"] for launch in pair]

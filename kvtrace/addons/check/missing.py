@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from kvtrace.addons.check.checked_runs import recorded_ttgir
 from kvtrace.addons.check.checking import check_run
@@ -10,13 +9,11 @@ from kvtrace.analysis.missing_passes import TimedProgress
 from kvtrace.progress import progress
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import CHECK, EXCERPT, pass_parts, run_folder
+from kvtrace.schema.trace import Selection
 from kvtrace.text import plural
 
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Selection
 
-
-def run_missing_checks(selection: "Selection", *, seconds: float | None) -> Iterator[str]:
+def run_missing_checks(selection: Selection, *, seconds: float | None) -> Iterator[str]:
     """Check the recorded launches of runs that were not checked yet, and yield notes for the user.
 
     If they take longer than `seconds` (None: no limit), or a check fails, a note names the command

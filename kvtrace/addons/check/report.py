@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow.compute as pc
 
@@ -17,9 +17,7 @@ from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.sources import Block, BlockSource, Context
 from kvtrace.schema.columns import without_dictionary
 from kvtrace.schema.runs import plain_rows
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run
+from kvtrace.schema.trace import Run
 
 __all__ = ["SOURCE", "CheckRow", "ErrorMap"]
 
@@ -108,9 +106,7 @@ def _numbered_rows(context: Context) -> Iterator[tuple[CheckRow, dict[str, Any]]
         yield _page_row(number, run, call_indexes.get((run, row["call_id"])), row, fault), row
 
 
-def _rows_with_faults(
-    context: Context, run: "Run"
-) -> Iterator[tuple[dict[str, Any], Fault | None]]:
+def _rows_with_faults(context: Context, run: Run) -> Iterator[tuple[dict[str, Any], Fault | None]]:
     """Yield the rows of a run's table `checks`, each with the stage at fault.
 
     The stage is None if there is no finding at the row's location, or findings with several stages.
@@ -124,7 +120,7 @@ def _rows_with_faults(
         yield row, faults_of_row[0] if len(faults_of_row) == 1 else None
 
 
-def _faults_by_location(context: Context, run: "Run") -> dict[str, set[Fault | None]]:
+def _faults_by_location(context: Context, run: Run) -> dict[str, set[Fault | None]]:
     """Return the compiler stages that findings of wrong results name, by location key."""
     table = context.trace.table("findings", (run,), [*_PLACE, "rule", "message"])
     wrong = table.filter(pc.equal(without_dictionary(table["rule"]), _WRONG))

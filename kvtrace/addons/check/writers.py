@@ -6,12 +6,10 @@ say why: one that only one side has, the same ones on other inputs, or none sinc
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kvtrace.figures.tables import scratch
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
+from kvtrace.schema.trace import Run, Trace
 
 _TABLES: Final = {
     "launches": ["seq", "enter", "addresses"],
@@ -47,7 +45,7 @@ _Event = tuple[str | None, str, str | None, int | None]
 
 
 def written_by(
-    trace: "Trace", run: "Run", seq: int, args: Sequence[Mapping[str, Any]], arg: int
+    trace: Trace, run: Run, seq: int, args: Sequence[Mapping[str, Any]], arg: int
 ) -> list[_Event]:
     """Return operators and launches (None) that may have written an argument before a launch."""
     pointers = [n for n, row in enumerate(args) if row["kind"] in ("tensor", "descriptor")]

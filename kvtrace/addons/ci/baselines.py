@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -32,12 +32,9 @@ from kvtrace.schema.output_folders import (
 from kvtrace.schema.parts import sorted_rows, write_part
 from kvtrace.schema.table_types import Table
 from kvtrace.schema.tables import TABLES
-from kvtrace.schema.trace import Selection, open_trace
+from kvtrace.schema.trace import Run, Selection, Trace, open_trace
 from kvtrace.schema.versions import captured_facts
 from kvtrace.schema.weights import number_of
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Selection, Trace
 
 #: kvtrace's folder in a project.
 PROJECT: Final = Path(".kvtrace")
@@ -209,7 +206,7 @@ def _facts_in(folder: Path) -> Baseline:
     )
 
 
-def _all_runs(trace: "Trace") -> Selection:
+def _all_runs(trace: Trace) -> Selection:
     return Selection(trace, trace.runs)
 
 
@@ -238,7 +235,7 @@ _CONTENTS: Final = "tensor"
 _MAX_ROWS: Final = 250_000
 
 
-def write_excerpt(selection: "Selection", out: str | os.PathLike[str]) -> None:
+def write_excerpt(selection: Selection, out: str | os.PathLike[str]) -> None:
     """Write an excerpt of the selected runs to the folder `out`.
 
     Raises:
@@ -255,7 +252,7 @@ def write_excerpt(selection: "Selection", out: str | os.PathLike[str]) -> None:
         ) from error
 
 
-def _write_run(trace: "Trace", run: "Run", out: Path) -> None:
+def _write_run(trace: Trace, run: Run, out: Path) -> None:
     passes = [
         (table, path)
         for table in _DERIVED
@@ -292,7 +289,7 @@ def _write_run(trace: "Trace", run: "Run", out: Path) -> None:
         _write(out, TABLES[name], run, pieces)
 
 
-def _write(out: Path, table: Table, run: "Run", pieces: Iterable[pa.Table]) -> None:
+def _write(out: Path, table: Table, run: Run, pieces: Iterable[pa.Table]) -> None:
     facts = captured_facts(table.name, run.run_id)
     for part_number, part_pieces in enumerate(_batched_pieces(pieces)):
         batches = (batch for piece in part_pieces for batch in piece.to_batches())

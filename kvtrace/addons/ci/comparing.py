@@ -4,19 +4,17 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kvtrace.converters.diff import Difference, compare
 from kvtrace.converters.diff.gate import Gate, read_rules
 from kvtrace.converters.diff.model import Answer
 from kvtrace.converters.diff.outputs import Outputs, write_outputs
 from kvtrace.converters.findings import read_findings, sarif, without_proven
+from kvtrace.converters.findings.conditions import KernelConditions
 from kvtrace.converters.output import whole_file
 from kvtrace.schema.trace import Selection
 from kvtrace.version import __version__
-
-if TYPE_CHECKING:
-    from kvtrace.converters.findings.conditions import KernelConditions
 
 #: The default rules, if neither the command nor the project has rules. `?` skips figures that a
 #: side lacks. Rules on total bytes and FLOPs would fail whenever a suite gets another test.

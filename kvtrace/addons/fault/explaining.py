@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kvtrace.addons.fault.dump.exceptions import TRAP, ExceptionKind, Subject, kind_of
 from kvtrace.addons.fault.dump.reading import Dump, Grid, Thread, Warp
@@ -34,23 +34,17 @@ from kvtrace.addons.fault.suspects import RULES
 from kvtrace.converters.findings.causes import is_generated
 from kvtrace.converters.findings.hints import hint_for
 from kvtrace.converters.findings.model import RuleText
+from kvtrace.ir import Op
 from kvtrace.ir.feeding import loads_behind
 from kvtrace.ir.ops import KINDS
 from kvtrace.ir.stacks import StackRows
 from kvtrace.recorded_calls.recorded import Call, calls_of, stage_artifact
+from kvtrace.schema.trace import Run, Trace
 from kvtrace.text import plural
 from kvtrace.verdicts.binding import Budget
 from kvtrace.verdicts.judge import Judgment
 from kvtrace.verdicts.rules.table import rule_texts
-from kvtrace.verdicts.verdict import row_of
-
-if TYPE_CHECKING:
-    from kvtrace.addons.fault.matching import Argument, Match
-    from kvtrace.ir import Op
-    from kvtrace.recorded_calls.recorded import Call
-    from kvtrace.schema.trace import Run, Trace
-    from kvtrace.verdicts.verdict import Verdict
-
+from kvtrace.verdicts.verdict import Verdict, row_of
 
 #: Warps among which one that does not wait at a barrier is looked for.
 _MOST_WARPS: Final = 4096

@@ -10,20 +10,17 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kvtrace.addons.fault.places import short_path
 from kvtrace.evaluate.errors import UNFIT
 from kvtrace.ir import source_stack
 from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.trace import select_runs
+from kvtrace.schema.trace import Run, Trace, select_runs
 from kvtrace.verdicts.binding import Budget
 from kvtrace.verdicts.judge import judge_launches
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
-    from kvtrace.verdicts.verdict import Verdict
+from kvtrace.verdicts.verdict import Verdict
 
 #: The rules that a GPU fault breaks.
 RULES: Final = ("out-of-bounds", "overflow", "null-pointer", "misaligned", "device-assert")

@@ -8,20 +8,17 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kvtrace.addons.fault.dump.exceptions import Subject
-from kvtrace.addons.fault.explaining import BARRIER
+from kvtrace.addons.fault.dump.reading import Dump
+from kvtrace.addons.fault.explaining import BARRIER, Fault
+from kvtrace.addons.fault.matching import Argument
 from kvtrace.addons.fault.places import short_path
+from kvtrace.addons.fault.threads import Process, PythonFrame, PythonThread
 from kvtrace.converters.findings.findings_text import source_excerpt
+from kvtrace.converters.source_lines import SourceLines
 from kvtrace.text import plural
-
-if TYPE_CHECKING:
-    from kvtrace.addons.fault.dump.reading import Dump
-    from kvtrace.addons.fault.explaining import Fault
-    from kvtrace.addons.fault.matching import Argument
-    from kvtrace.addons.fault.threads import Process, PythonFrame, PythonThread
-    from kvtrace.converters.source_lines import SourceLines
 
 _VERBS: Final = {"load": "reads", "store": "writes", "atomic": "updates"}
 _NS: Final = 1_000_000_000

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import geometric_mean, median
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -35,12 +35,9 @@ from kvtrace.figures.tables import close_times, known_rows, scratch
 from kvtrace.figures.times import device_times, host_times
 from kvtrace.schema.layout import pass_parts, run_folder
 from kvtrace.schema.remote import remote_folder
+from kvtrace.schema.runs import Run
+from kvtrace.schema.trace import Trace
 from kvtrace.schema.without_ir import runs_without_ir
-
-if TYPE_CHECKING:
-    from kvtrace.schema.runs import Run
-    from kvtrace.schema.trace import Trace
-
 
 #: Earlier jobs to compare with, at most and at least.
 WINDOW: Final = 20
@@ -118,7 +115,7 @@ _FINDINGS: Final = f"""
 """  # noqa: S608
 
 
-def read_fleet(trace: "Trace", newest: Sequence["Run"]) -> Fleet:
+def read_fleet(trace: Trace, newest: Sequence[Run]) -> Fleet:
     """Read all runs up to those of one job, and compare the job with earlier jobs.
 
     `newest` are the runs of the job to compare; later runs are ignored. Sums of long runs are
@@ -177,7 +174,7 @@ def _by_time(kernel: KernelTimes) -> tuple[float, str, str, str, str]:
     return (-kernel.total_ns, *names)
 
 
-def _jobs(runs: Sequence["Run"]) -> tuple[tuple[Job, ...], dict[str, int]]:
+def _jobs(runs: Sequence[Run]) -> tuple[tuple[Job, ...], dict[str, int]]:
     """Return the jobs in the order of their starts, and the job number of each run by run id."""
     runs_by_group: dict[str, list[Run]] = {}
     for run in runs:
@@ -196,7 +193,7 @@ def _jobs(runs: Sequence["Run"]) -> tuple[tuple[Job, ...], dict[str, int]]:
     return jobs, job_of
 
 
-def _job(group: str, runs: Sequence["Run"]) -> Job:
+def _job(group: str, runs: Sequence[Run]) -> Job:
     first_run = runs[0]
     return Job(
         group=group,
@@ -211,11 +208,11 @@ def _job(group: str, runs: Sequence["Run"]) -> Job:
     )
 
 
-def _device_models(run: "Run") -> list[str]:
+def _device_models(run: Run) -> list[str]:
     return sorted({str(device["name"]) for device in run.devices if device.get("name")})
 
 
-def _portions(runs: Sequence["Run"], rows: Mapping[str, int]) -> Iterator[list["Run"]]:
+def _portions(runs: Sequence[Run], rows: Mapping[str, int]) -> Iterator[list[Run]]:
     portion: list[Run] = []
     launches = 0
     for run in runs:
@@ -229,7 +226,7 @@ def _portions(runs: Sequence["Run"], rows: Mapping[str, int]) -> Iterator[list["
         yield portion
 
 
-def _times_by_run(trace: "Trace", kind: Kind, runs: Sequence["Run"]) -> pa.Table:
+def _times_by_run(trace: Trace, kind: Kind, runs: Sequence[Run]) -> pa.Table:
     """Return total time and time of a launch by run, kernel and grid, as `_BY_RUN` selects them."""
     times_of, number, ns = _TIMES[kind]
     times = times_of(trace, runs).calls
@@ -246,7 +243,7 @@ def _times_by_run(trace: "Trace", kind: Kind, runs: Sequence["Run"]) -> pa.Table
 
 
 def _kernel_times_of_runs(
-    kind: Kind, runs: Sequence["Run"], times: Sequence[pa.Table], job_of: Mapping[str, int],
+    kind: Kind, runs: Sequence[Run], times: Sequence[pa.Table], job_of: Mapping[str, int],
     newest: int,
 ) -> list[KernelTimes]:  # fmt: skip
     """Return the kernels' times by job and their changes, from the tables of `_times_by_run`."""
@@ -296,7 +293,7 @@ def _kernel_times(
     )
 
 
-def _machine(run: "Run", kind: Kind) -> str:
+def _machine(run: Run, kind: Kind) -> str:
     """Return the name of what times depend on: the device models; for host times the host too."""
     models = ", ".join(_device_models(run)) or "unknown device"
     return models if kind == "device" else f"{models} in {run.host or 'unknown host'}"

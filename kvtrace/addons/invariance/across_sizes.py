@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from time import thread_time
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kvtrace.addons.invariance.batches import (
     Batch,
@@ -23,8 +24,9 @@ from kvtrace.addons.invariance.batches import (
     count_sizes,
     worst_comparison,
 )
+from kvtrace.addons.invariance.compared import Comparison
 from kvtrace.addons.invariance.output_results import OutputResult, ResultReason, RowGuard
-from kvtrace.addons.invariance.trees import are_extremes_alone
+from kvtrace.addons.invariance.trees import Tree, are_extremes_alone
 from kvtrace.addons.invariance.witness import (
     BatchedCall,
     Witness,
@@ -35,14 +37,8 @@ from kvtrace.addons.invariance.witness import (
     witness_on_nans,
 )
 from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.symbolic.walk import summarize
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from kvtrace.addons.invariance.compared import Comparison
-    from kvtrace.addons.invariance.trees import Tree
-    from kvtrace.recorded_calls.recorded import Call
 
 ORDERING: Final = ("num_warps", "num_ctas")
 """Compile options that decide how sums across lanes are ordered."""

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from time import thread_time
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kvtrace.addons.invariance.compared import (
     RELATIONS,
@@ -19,13 +20,9 @@ from kvtrace.addons.invariance.compared import (
     sampled_indices,
 )
 from kvtrace.addons.invariance.elements import TooLarge
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from kvtrace.addons.invariance.trees import Tree
-    from kvtrace.recorded_calls.recorded import Call
-    from kvtrace.symbolic.terms import Symbol
+from kvtrace.addons.invariance.trees import Tree
+from kvtrace.recorded_calls.recorded import Call
+from kvtrace.symbolic.terms import Symbol
 
 _SECONDS: Final = 4.0
 """CPU time limit for comparing an output's trees of several sizes."""

@@ -7,13 +7,14 @@ one of four billion integers. So formulas are compared by `kvtrace.symbolic.prov
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import prod
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kvtrace.addons.invariance.field import FieldEvaluator
 from kvtrace.addons.invariance.formulas import is_followed
@@ -24,11 +25,6 @@ from kvtrace.addons.invariance.wording import coordinate_names, node_text
 from kvtrace.symbolic.conditions import Condition, conjunction, disjunction, equal
 from kvtrace.symbolic.prover import Decision, Given, Proven, Ranges, Refuted, prove
 from kvtrace.symbolic.terms import Symbol, Term
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
 
 Relation = Literal["same", "equal", "reassociated", "exact", "different"]
 """

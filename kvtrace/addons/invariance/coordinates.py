@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.conditions import Condition, at_least, less
 from kvtrace.symbolic.functions import Quotient, Remainder, quotient, remainder, single
+from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import ZERO, Atom, Monomial, Substitution, Symbol, Term
-
-if TYPE_CHECKING:
-    from kvtrace.symbolic.summary import Access
 
 PLACING: Final = ("program", "trip", "lane")
 """Kinds of symbols that tell lanes of a launch apart."""

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from kvtrace.addons.invariance.begins import Through, locating_integers, moving_uses
 from kvtrace.addons.invariance.coordinates import (
+    Axis,
     is_number,
     is_placing,
     is_uniform,
@@ -32,13 +33,9 @@ from kvtrace.addons.invariance.trees import tree as made
 from kvtrace.addons.invariance.wording import formula_text
 from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction, less
 from kvtrace.symbolic.functions import Quotient, Remainder
-from kvtrace.symbolic.prover import Given, follows
+from kvtrace.symbolic.prover import Given, Ranges, follows
+from kvtrace.symbolic.summary import Summary
 from kvtrace.symbolic.terms import ZERO, Atom, Monomial, Substitution, Symbol, Term, as_term
-
-if TYPE_CHECKING:
-    from kvtrace.addons.invariance.coordinates import Axis
-    from kvtrace.symbolic.prover import Ranges
-    from kvtrace.symbolic.summary import Summary
 
 Cause = Literal["position", "grid", "size", "row", "rows", "update", "unknown"]
 """Dependence of a value: on the program or lane that computes it, the grid, the batch's size, the

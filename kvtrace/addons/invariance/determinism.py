@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
+from kvtrace.ir import Op
 from kvtrace.ir.flow import flow_of
 from kvtrace.ir.ops import PARTITIONED
+from kvtrace.recorded_calls.recorded import Call
+from kvtrace.symbolic.summary import Access
 from kvtrace.verdicts.judge import judge
-
-if TYPE_CHECKING:
-    from kvtrace.ir import Op
-    from kvtrace.recorded_calls.recorded import Call
-    from kvtrace.symbolic.summary import Access
-    from kvtrace.verdicts.verdict import Verdict
+from kvtrace.verdicts.verdict import Verdict
 
 Answer = Literal["proven", "depends", "unknown"]
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from kvtrace.converters.diff.added import DiffAddition
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from kvtrace.converters.diff.model import KernelMeaning
-    from kvtrace.schema.trace import Selection
+from kvtrace.converters.diff.model import KernelMeaning
+from kvtrace.schema.trace import Selection
 
 
 def _meanings(

@@ -7,9 +7,9 @@ Integers, conditions and addresses are formulas wherever the symbolic walk follo
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kvtrace.addons.invariance.formulas import (
     Coordinates,
@@ -43,9 +43,6 @@ from kvtrace.symbolic.conditions import TRUE, Condition
 from kvtrace.symbolic.functions import quotient, remainder
 from kvtrace.symbolic.summary import Access, Summary
 from kvtrace.symbolic.terms import Substitution, Symbol, Term
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _MOST_NODES: Final = 50_000
 _SPECIAL: Final = re.compile(

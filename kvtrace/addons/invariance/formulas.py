@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite, prod
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kvtrace.addons.invariance.trees import Tree, constant_of, tree
+from kvtrace.ir import Op
 from kvtrace.ir.attributes import DenseArrayAttribute
 from kvtrace.ir.floats import bits_from_float, float_from_bits
 from kvtrace.ir.model import number_of
@@ -15,9 +16,6 @@ from kvtrace.symbolic.bits import wrapped
 from kvtrace.symbolic.conditions import Condition, Opaque, at_least, equal, less
 from kvtrace.symbolic.functions import Quotient, choice, quotient, remainder
 from kvtrace.symbolic.terms import ZERO, Term
-
-if TYPE_CHECKING:
-    from kvtrace.ir import Op
 
 Coordinates = tuple[Term, ...]
 """Indices of an element of a value, one for each axis."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
-from typing import TYPE_CHECKING
 
 from kvtrace.addons.invariance.begins import stays_when_moved
 from kvtrace.addons.invariance.coordinates import Axis, Output, is_number, is_placing
@@ -13,12 +12,9 @@ from kvtrace.addons.invariance.reads import without_contents
 from kvtrace.addons.invariance.simplifying import Simplifier
 from kvtrace.symbolic.conditions import TRUE, AtLeast, Condition, at_least, less
 from kvtrace.symbolic.functions import Minimum, Quotient, single
-from kvtrace.symbolic.prover import Given, follows
+from kvtrace.symbolic.prover import Given, Ranges, follows
+from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Symbol, Term
-
-if TYPE_CHECKING:
-    from kvtrace.symbolic.prover import Ranges
-    from kvtrace.symbolic.summary import Access
 
 
 def sizes_of_batch(active: Condition, axes: Sequence[Axis]) -> frozenset[Symbol]:

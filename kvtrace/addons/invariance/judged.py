@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 import pyarrow as pa
 
 from kvtrace.addons.invariance.findings import RULE
-from kvtrace.addons.invariance.over import ROWS, Answer, answer_over, contracts_of
+from kvtrace.addons.invariance.output_results import OutputResult
+from kvtrace.addons.invariance.over import ROWS, Answer, Contract, answer_over, contracts_of
 from kvtrace.addons.invariance.results import invariance_of
 from kvtrace.ir import Frame
 from kvtrace.ir.stacks import StackRows
 from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of
 from kvtrace.schema.tables import TABLES
-from kvtrace.schema.trace import Selection
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from kvtrace.addons.invariance.output_results import OutputResult
-    from kvtrace.addons.invariance.over import Contract
-    from kvtrace.schema.trace import Run, Trace
+from kvtrace.schema.trace import Run, Selection, Trace
 
 _SECONDS: Final = 10.0
 """Time limit for judging one kernel: `kvtrace invariance --seconds` has a longer default."""

@@ -7,9 +7,11 @@ from dataclasses import replace
 from itertools import chain
 from math import inf, prod
 from time import thread_time
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from kvtrace.addons.invariance.coordinates import (
+    Axis,
+    Output,
     byte_strides,
     coordinate,
     fixed_steps,
@@ -20,25 +22,20 @@ from kvtrace.addons.invariance.coordinates import (
 from kvtrace.addons.invariance.elements import ElementTrees, TooLarge
 from kvtrace.addons.invariance.formulas import with_remainders
 from kvtrace.addons.invariance.simplifying import Simplifier
+from kvtrace.addons.invariance.trees import Tree
 from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
+from kvtrace.ir import Value
 from kvtrace.ir.floats import FORMATS, bits_from_float
 from kvtrace.ir.flow import flow_of
 from kvtrace.ir.ops import KINDS
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.conditions import Condition, at_least, conjunction
 from kvtrace.symbolic.prover import Given, Ranges, follows
-from kvtrace.symbolic.summary import BlockPointer
+from kvtrace.symbolic.summary import Access, BlockPointer
 from kvtrace.symbolic.terms import ZERO, Atom, Monomial, Substitution, Symbol, Term, as_term, lane
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.replaying import without_contents
-
-if TYPE_CHECKING:
-    from kvtrace.addons.invariance.coordinates import Axis, Output
-    from kvtrace.addons.invariance.trees import Tree
-    from kvtrace.ir import Value
-    from kvtrace.recorded_calls.recorded import Call
-    from kvtrace.symbolic.summary import Access
-
 
 _Formula = TypeVar("_Formula", Term, Condition)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +19,11 @@ from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.arguments import Argument, Storage, TensorArgument
 from kvtrace.evaluate.errors import UNFIT
 from kvtrace.evaluate.fixed_order import in_fixed_order
+from kvtrace.ir import Module
 from kvtrace.ir.data_dependence import leading_integers
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.walk import summarize
-
-if TYPE_CHECKING:
-    from kvtrace.ir import Module
-    from kvtrace.recorded_calls.recorded import Call
 
 _MOST_BYTES: Final = 1 << 26
 MOST_STEPS: Final = 50_000

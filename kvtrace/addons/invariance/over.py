@@ -7,9 +7,11 @@ in a kernel or right above it.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
+from kvtrace.addons.invariance.output_results import OutputResult
 from kvtrace.addons.invariance.text import (
     assumed_text,
     outcome_text,
@@ -21,15 +23,9 @@ from kvtrace.addons.invariance.witness import witness_of_float
 from kvtrace.converters.findings.suppressions import marked_comments
 from kvtrace.converters.source_lines import SourceLines
 from kvtrace.evaluate.arguments import TensorArgument
-from kvtrace.recorded_calls.recorded import UnreadyCall, calls_of
+from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of
+from kvtrace.schema.trace import Run, Selection, Trace
 from kvtrace.text import wrapped
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from kvtrace.addons.invariance.output_results import OutputResult
-    from kvtrace.recorded_calls.recorded import Call
-    from kvtrace.schema.trace import Run, Selection, Trace
 
 ROWS: Final = "rows"
 GRID: Final = "grid"

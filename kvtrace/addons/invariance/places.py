@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 from math import gcd
-from typing import TYPE_CHECKING
 
 from kvtrace.addons.invariance.coordinates import (
     MOST,
@@ -30,10 +29,12 @@ from kvtrace.addons.invariance.coordinates import (
     positions_by_factor,
     solvable_symbol,
 )
+from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.symbolic.bits import Bitwise, bitwise
 from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction, less
 from kvtrace.symbolic.functions import Quotient, Remainder, quotient, remainder, single
-from kvtrace.symbolic.prover import Given, follows
+from kvtrace.symbolic.prover import Given, Ranges, follows
+from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import (
     MOST_PROGRAMS,
     ZERO,
@@ -44,11 +45,6 @@ from kvtrace.symbolic.terms import (
     Term,
     as_term,
 )
-
-if TYPE_CHECKING:
-    from kvtrace.evaluate.arguments import TensorArgument
-    from kvtrace.symbolic.prover import Ranges
-    from kvtrace.symbolic.summary import Access
 
 _NO_SUM = "the index of the element that a lane writes is not a sum of programs and lanes"
 

@@ -5,18 +5,15 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from kvtrace.addons.invariance.begins import Through
 from kvtrace.addons.invariance.coordinates import is_uniform
 from kvtrace.addons.invariance.trees import TRIPS, Tree, bound
 from kvtrace.symbolic.conditions import AtLeast, Condition, at_least, less
 from kvtrace.symbolic.functions import Choice, Quotient
+from kvtrace.symbolic.prover import Ranges
 from kvtrace.symbolic.terms import ZERO, Atom, Monomial, Symbol, Term, as_term
-
-if TYPE_CHECKING:
-    from kvtrace.addons.invariance.begins import Through
-    from kvtrace.symbolic.prover import Ranges
-
 
 Facts = tuple[Condition, ...]
 

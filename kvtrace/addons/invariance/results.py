@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from math import inf, prod
 from time import thread_time
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kvtrace.addons.invariance.across_sizes import ORDERING, Options, compare_sizes
 from kvtrace.addons.invariance.batches import Batch, ComparedCall
@@ -25,15 +25,12 @@ from kvtrace.addons.invariance.stores import stored_elements
 from kvtrace.addons.invariance.trees import Tree, are_extremes_alone
 from kvtrace.clients.recorded import estimated_costs
 from kvtrace.evaluate.arguments import TensorArgument
-from kvtrace.ir import source_stack
+from kvtrace.ir import Op, source_stack
 from kvtrace.progress import progress
 from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of, kernels_of_calls
 from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.trace import Selection
 from kvtrace.text import plural
-
-if TYPE_CHECKING:
-    from kvtrace.ir import Op
-    from kvtrace.schema.trace import Selection
 
 _WORST: Final[tuple[Outcome, ...]] = ("unknown", "depends", "whole", "proven")
 _MOST_CALLS: Final = 8

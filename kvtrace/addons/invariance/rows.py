@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from kvtrace.addons.invariance.coordinates import (
     Ambiguous,
@@ -41,13 +41,11 @@ from kvtrace.addons.invariance.places import coordinates_of
 from kvtrace.addons.invariance.reads import without_contents
 from kvtrace.addons.invariance.simplifying import Simplifier
 from kvtrace.addons.invariance.trees import Tree
+from kvtrace.ir import Op
 from kvtrace.symbolic.conditions import Condition, at_least, less
 from kvtrace.symbolic.functions import Quotient, Remainder
+from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Symbol, Term
-
-if TYPE_CHECKING:
-    from kvtrace.ir import Op
-    from kvtrace.symbolic.summary import Access
 
 Outcome = Literal["proven", "violation", "depends", "whole", "unknown"]
 """

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from math import gcd
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from kvtrace.addons.invariance.coordinates import is_placing, number_of_coordinate
+from kvtrace.addons.invariance.coordinates import Output, is_placing, number_of_coordinate
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.conditions import (
     FALSE,
@@ -29,12 +29,8 @@ from kvtrace.symbolic.functions import (
     remainder,
     single,
 )
-from kvtrace.symbolic.prover import Given, follows
+from kvtrace.symbolic.prover import Given, Ranges, follows
 from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Symbol, Term, as_term
-
-if TYPE_CHECKING:
-    from kvtrace.addons.invariance.coordinates import Output
-    from kvtrace.symbolic.prover import Ranges
 
 _MOST_ROUNDS: Final = 8
 

@@ -6,9 +6,10 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kvtrace.addons.invariance.compared import (
     Comparison,
@@ -29,17 +30,11 @@ from kvtrace.addons.invariance.trees import Tree, level_of
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.evaluate.observe import Access as ObservedAccess
 from kvtrace.evaluate.observe import Observer
-from kvtrace.symbolic.conditions import TRUE, conjunction
-from kvtrace.symbolic.terms import Symbol
+from kvtrace.recorded_calls.recorded import Call
+from kvtrace.symbolic.conditions import TRUE, Condition, conjunction
+from kvtrace.symbolic.summary import Access
+from kvtrace.symbolic.terms import Resolve, Symbol, Term
 from kvtrace.verdicts.replaying import TooManyLanes, run
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from kvtrace.recorded_calls.recorded import Call
-    from kvtrace.symbolic.conditions import Condition
-    from kvtrace.symbolic.summary import Access
-    from kvtrace.symbolic.terms import Resolve, Term
 
 _MOST_ELEMENTS: Final = 1 << 20
 """Limit on the elements of an output that are compared; larger outputs are sampled."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import ml_dtypes
 import numpy as np
@@ -16,6 +16,7 @@ from kvtrace.addons.invariance.input_kinds import (
     WITH_INTEGERS,
     WITHOUT_OVERFLOW,
     FillValues,
+    Inputs,
     numbers_of,
 )
 from kvtrace.addons.invariance.launches import (
@@ -32,13 +33,9 @@ from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.evaluate.errors import UNFIT
 from kvtrace.evaluate.shadows.errors.analysis import Deviations
-from kvtrace.evaluate.shadows.errors.exact_values import exact_values
+from kvtrace.evaluate.shadows.errors.exact_values import ExactValues, exact_values
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.errors import KvtraceError
-
-if TYPE_CHECKING:
-    from kvtrace.addons.invariance.input_kinds import Inputs
-    from kvtrace.evaluate.shadows.errors.exact_values import ExactValues
-    from kvtrace.recorded_calls.recorded import Call
 
 _EXTREMES: Final = tuple(
     sign * number

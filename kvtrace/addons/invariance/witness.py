@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import prod
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import ml_dtypes
 import numpy as np
@@ -20,9 +20,7 @@ from kvtrace.addons.invariance.launches import (
     positions_of_leading,
 )
 from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
-
-if TYPE_CHECKING:
-    from kvtrace.recorded_calls.recorded import Call
+from kvtrace.recorded_calls.recorded import Call
 
 _MOST_PROGRAMS: Final = 256
 """Limit on the programs of a launch that is evaluated in another order."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kvtrace.addons.memory.digit_forms import (
     KINDS,
@@ -29,19 +29,16 @@ from kvtrace.addons.memory.digit_forms import (
 from kvtrace.addons.memory.formulas import AffineAxis, AffineFormula, FormulaAccess
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.types import value_type
-from kvtrace.ir import Op
+from kvtrace.ir import Op, Value
 from kvtrace.ir.feeding import feeding
 from kvtrace.ir.flow import constant_of
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.symbolic.conditions import TRUE, Condition, conjunction
 from kvtrace.symbolic.functions import ways
 from kvtrace.symbolic.prover import Proven, interval
 from kvtrace.symbolic.summary import Access as SymbolicAccess
 from kvtrace.symbolic.terms import Atom, Monomial, Substitution, Symbol, Term
 from kvtrace.verdicts.binding import BoundCall, Budget
-
-if TYPE_CHECKING:
-    from kvtrace.ir import Value
-    from kvtrace.recorded_calls.recorded import Call
 
 #: The Boolean that, as one operand, keeps the other one.
 _NEUTRAL: Final = {"arith.andi": True, "arith.ori": False}

@@ -7,7 +7,7 @@ the program printed; redacted copies leave it out, as all that passes derive.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -15,9 +15,7 @@ from kvtrace.addons.memory.confirming import Confirmation
 from kvtrace.figures.scans import row_count
 from kvtrace.schema.client_tables import client_table
 from kvtrace.schema.table_types import TEXT, Column
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
+from kvtrace.schema.trace import Run, Trace
 
 
 def is_recorded(trace: Trace, run: Run) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kvtrace.addons.memory.confirmations import is_recorded, keep_confirmations
 from kvtrace.addons.memory.confirming import Confirmation, confirmations
@@ -17,10 +17,8 @@ from kvtrace.addons.memory.judged import unwritten_memory
 from kvtrace.addons.memory.rules import RULES
 from kvtrace.analysis.judging import judge_by_kernel
 from kvtrace.schema.errors import BadSetting
+from kvtrace.schema.trace import Run, Selection, Trace
 from kvtrace.text import plural
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Selection, Trace
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
 from kvtrace.addons.memory.boxed_accesses import BoxedAccesses, boxed_accesses
@@ -30,14 +30,12 @@ from kvtrace.ir.index_arguments import index_arguments
 from kvtrace.ir.memory_sites import Site
 from kvtrace.ir.ops import AccessKind
 from kvtrace.metrics.byte_ranges import NOTHING, ByteRanges, TooManyRanges
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.parts import ADD, roles_of, updates_by
 from kvtrace.verdicts.conflicts.slots import slot_counters
 from kvtrace.verdicts.replaying import TooManyLanes, run
-
-if TYPE_CHECKING:
-    from kvtrace.recorded_calls.recorded import Call
 
 MOST_LANES: Final = 1 << 23
 """Limit of lanes that are evaluated on arrays, for calls without formulas."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import pyarrow as pa
 
@@ -18,13 +18,10 @@ from kvtrace.addons.memory.rows import JudgedRow, Rows
 from kvtrace.addons.memory.rules import DECLARED
 from kvtrace.addons.memory.run_memory import RunMemory
 from kvtrace.ir.stacks import StackRows
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.tables import TABLES
+from kvtrace.schema.trace import Run, Trace
 from kvtrace.verdicts.verdict import Verdict, row_of
-
-if TYPE_CHECKING:
-    from kvtrace.recorded_calls.recorded import Call
-    from kvtrace.schema.trace import Run, Trace
-
 
 # The rule `undeclared-write`: kernels' reads and writes, against what their source declares.
 #

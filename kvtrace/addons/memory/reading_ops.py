@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
 from kvtrace.addons.memory.effects import ArrayLimit, StorageEffect
 from kvtrace.evaluate import Access, Observer
+from kvtrace.ir import Op
 from kvtrace.ir.memory_sites import memory_sites
+from kvtrace.metrics.byte_ranges import ByteRanges
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.replaying import run as evaluate_call
-
-if TYPE_CHECKING:
-    from kvtrace.ir import Op
-    from kvtrace.metrics.byte_ranges import ByteRanges
-    from kvtrace.recorded_calls.recorded import Call
 
 
 def first_reading_op(call: Call, effect: StorageEffect) -> Op:

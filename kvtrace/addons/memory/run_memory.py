@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import dropwhile
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kvtrace.addons.memory.effects import StorageEffect, Unknown, depends_on_contents, effects_of
 from kvtrace.addons.memory.following import CallStorage
 from kvtrace.addons.memory.foreign_values import ForeignValues, foreign_values
+from kvtrace.addons.memory.lives import Birth
 from kvtrace.addons.memory.operator_effects import (
     SHARING,
     UNINITIALIZED,
@@ -23,10 +24,7 @@ from kvtrace.figures.lines import is_plumbing, place_of
 from kvtrace.ir.locations import Frame
 from kvtrace.metrics.byte_ranges import ByteRanges
 from kvtrace.recorded_calls.recorded import Call, KnownLaunches, UnreadyCall, calls_of
-
-if TYPE_CHECKING:
-    from kvtrace.addons.memory.lives import Birth
-    from kvtrace.schema.trace import Run, Trace
+from kvtrace.schema.trace import Run, Trace
 
 
 class Places:

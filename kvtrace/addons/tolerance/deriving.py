@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -43,18 +43,15 @@ from kvtrace.evaluate.narrow import (
 from kvtrace.evaluate.order import written_storages
 from kvtrace.evaluate.registry import place
 from kvtrace.evaluate.shadows.errors.analysis import CHANCE, Deviations
-from kvtrace.evaluate.shadows.errors.exact_values import held_elements
+from kvtrace.evaluate.shadows.errors.exact_values import Numbers, held_elements
 from kvtrace.evaluate.shadows.errors.planes import PLANES
 from kvtrace.evaluate.shadows.errors.roundings import GrantedRoundings, deviations_for, is_float
 from kvtrace.evaluate.shadows.errors.tt_dot import TF32_STEP
+from kvtrace.evaluate.shadows.errors.tt_memory import StoragePlanes
 from kvtrace.evaluate.types import value_type
+from kvtrace.ir import Module
 from kvtrace.ir.memory_sites import memory_sites
 from kvtrace.ir.ops import computing
-
-if TYPE_CHECKING:
-    from kvtrace.evaluate.shadows.errors.exact_values import Numbers
-    from kvtrace.evaluate.shadows.errors.tt_memory import StoragePlanes
-    from kvtrace.ir import Module
 
 _DOTS: Final = computing("dot")
 

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from kvtrace.addons.tolerance.launched import NotDerived, ReplayableLaunch
 from kvtrace.evaluate import TensorArgument
-from kvtrace.evaluate.shadows.errors.exact_values import exact_values
+from kvtrace.evaluate.arguments import Argument
+from kvtrace.evaluate.shadows.errors.exact_values import Numbers, exact_values
 from kvtrace.evaluate.shadows.errors.roundings import largest_of, meaning_radius
+from kvtrace.evaluate.shadows.errors.tt_memory import BoundedMemory
 from kvtrace.text import columns
-
-if TYPE_CHECKING:
-    from kvtrace.evaluate.arguments import Argument
-    from kvtrace.evaluate.shadows.errors.exact_values import Numbers
-    from kvtrace.evaluate.shadows.errors.tt_memory import BoundedMemory
 
 
 @dataclass(frozen=True)

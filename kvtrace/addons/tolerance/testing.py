@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +16,12 @@ from kvtrace.addons.tolerance.outputs import Output, Tolerance
 from kvtrace.addons.tolerance.references import as_array, call_reference
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.shadows.errors.analysis import CHANCE
+from kvtrace.evaluate.shadows.errors.exact_values import Numbers
 from kvtrace.evaluate.shadows.errors.roundings import GrantedRoundings
 from kvtrace.ir import Op, source_stack
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.locating import writers
 from kvtrace.verdicts.replaying import program_at
-
-if TYPE_CHECKING:
-    from kvtrace.evaluate.shadows.errors.exact_values import Numbers
 
 __all__ = ["Compared", "NotClose", "NotDerived", "against"]
 

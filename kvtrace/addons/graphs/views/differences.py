@@ -1,16 +1,14 @@
 """Tensor graphs as texts for comparison: StableHLO without locations."""
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kvtrace.addons.graphs.rows import read_graphs
 from kvtrace.addons.graphs.stablehlo.module_text import recorded_module_text
 from kvtrace.converters.diff.added import DiffAddition, EarlierStage
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Selection
+from kvtrace.schema.trace import Selection
 
 
-def graph_texts(selection: "Selection") -> dict[tuple[str, int], str]:
+def graph_texts(selection: Selection) -> dict[tuple[str, int], str]:
     """Return the StableHLO text of each graph, by run and kernel id.
 
     A large constant is written as the hash of its bytes.

@@ -2,16 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.converters.profile.profile_model import ProfileSection
+from kvtrace.schema.trace import Run, Trace
 from kvtrace.text import amount, columns, count, size
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +33,7 @@ class GraphProfile:
     unfused_intensity: float | None
 
 
-def read_graph_profiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[GraphProfile, ...]:
+def read_graph_profiles(trace: Trace, runs: Sequence[Run]) -> tuple[GraphProfile, ...]:
     """Return the figures that were recorded with each graph of the runs, most FLOPs first."""
     table = trace.table("kernels", runs, columns=["kernel_id", "name", "origin", "options"])
     table = table.filter(pc.equal(table["origin"].cast(pa.string()), "numpy"))

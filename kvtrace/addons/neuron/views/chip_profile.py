@@ -6,15 +6,12 @@ target, from AWS Neuron's documentation.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kvtrace.converters.profile.device_limits import DeviceLimits, rates
 from kvtrace.converters.profile.profile_model import ProfileSection
+from kvtrace.schema.trace import Run, Trace
 from kvtrace.text import columns, count, size
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
-
 
 CALLS: Final = "client_nki_calls"
 OPS: Final = "client_nki_ops"
@@ -50,7 +47,7 @@ class ChipProfile:
     engines: tuple[EngineWork, ...]
 
 
-def read_chip_profiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[ChipProfile, ...]:
+def read_chip_profiles(trace: Trace, runs: Sequence[Run]) -> tuple[ChipProfile, ...]:
     """Return the profile of the first launch of each NKI call, in the order of the table.
 
     Raises:
@@ -77,7 +74,7 @@ def read_chip_profiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[ChipProfi
 
 
 def _ops_by_call(
-    trace: "Trace", runs: Sequence["Run"]
+    trace: Trace, runs: Sequence[Run]
 ) -> dict[tuple[str, int], list[tuple[str, Mapping[str, Any]]]]:
     moved = {
         (row["run"], row["call_id"], row["op_index"]): row

@@ -7,7 +7,7 @@ use from the first to the last op that accesses it: the least that a compiler ne
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -18,9 +18,7 @@ from kvtrace.addons.neuron.views.chip_profile import (
     EngineWork,
     read_chip_profiles,
 )
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
+from kvtrace.schema.trace import Run, Trace
 
 BUFFERS: Final = "client_nki_buffers"
 EXECUTIONS: Final = "client_nki_executions"
@@ -84,7 +82,7 @@ class OnChipCall:
     engines: tuple[EngineWork, ...]
 
 
-def on_chip_calls(trace: "Trace", runs: Sequence["Run"]) -> tuple[OnChipCall, ...]:
+def on_chip_calls(trace: Trace, runs: Sequence[Run]) -> tuple[OnChipCall, ...]:
     """Return the on-chip memory of each NKI call of the runs, in the order of the table.
 
     Raises:
