@@ -185,15 +185,9 @@ def read_overview(
         ModuleNotFoundError: a package is not installed that a requested addition or part needs.
     """
     overview = Overview(
-        path=str(trace.path),
-        runs=(),
-        other_runs=len(trace.run_ids) - len(runs),
-        kernels=(),
-        messages=(),
-        notes=(),
-        since=since,
-        also=tuple(also),
-    )
+        path=str(trace.path), runs=(), other_runs=len(trace.run_ids) - len(runs), kernels=(),
+        messages=(), notes=(), since=since, also=tuple(also),
+    )  # fmt: skip
 
     def read() -> tuple[tuple[RunOverview, ...], tuple[Message, ...]]:
         return tuple(_run_overviews(trace, runs)), _messages(trace, runs)

@@ -112,13 +112,9 @@ def test_the_headline_fits_a_screen(tmp_path):
 def test_a_comment_is_never_too_long_to_be_posted(tmp_path):
     long = "\n".join(f"    line_{n} = {n} * {'x' * 60}" for n in range(400))
     sources = [f"def scale(x):\n{long}\n", f"def scale(x):\n{long.replace('line', 'row')}\n"]
-    sides = [
-        write_trace(
-            tmp_path / name, [Kernel(name=f"k{n}", source=source, line=n) for n in range(9)]
-        )
-        for name, source in zip("ab", sources, strict=True)
-    ]
-    difference = compare(*sides)
+    sides = [[Kernel(name=f"k{n}", source=text, line=n) for n in range(9)] for text in sources]
+    a, b = (write_trace(tmp_path / name, side) for name, side in zip("ab", sides, strict=True))
+    difference = compare(a, b)
     lines = difference_markdown(difference)
     assert sum(len(line) + 1 for line in lines) < 65_536
     assert any("more kernels differ" in line for line in lines)

@@ -132,8 +132,7 @@ def served(
 ) -> Path:
     settings = {"KVTRACE": str(folder / out), "KVTRACE_COMPILE": "ttir", "PYTHONPATH": str(folder)}
     environment = {**os.environ, **settings, **more}
-    program = folder / program
-    done = warm_python().run(program, *arguments, folder=folder, environment=environment)
+    done = warm_python().run(folder / program, *arguments, folder=folder, environment=environment)
     assert done.returncode == 0, done.stderr
     return folder / out
 
@@ -187,14 +186,12 @@ def test_compilations_while_serving_are_listed_with_their_causes(cold, capsys):
 
 def test_script_compiles_every_listed_variant(cold, server, capsys):
     script = server / "warmup.py"
-    options = ["-o", str(script), "--set", "since=serve"]
-    assert main(["convert", "warmup", str(cold), *options]) == 0
+    assert main(["convert", "warmup", str(cold), "-o", str(script), "--set", "since=serve"]) == 0
     assert "8 calls, for 8 launches" in capsys.readouterr().out
     shutil.rmtree(server / "__pycache__", ignore_errors=True)
     warm = served(server, "warm", "--warm")
-    late = held(capsys, warm, "--since", "serve")
     # The autotuner still tries its one configuration, with a variant that is there.
-    assert late == []
+    assert held(capsys, warm, "--since", "serve") == []
     assert main(["info", str(warm), "--warmup", "--since", "serve"]) == 0
     assert "no launch waited" in capsys.readouterr().out
 
@@ -266,17 +263,14 @@ def test_started_after_the_script_a_server_compiles_nothing(server, capsys):
 @pytest.mark.process
 def test_sizes_that_would_still_compile_are_those_that_do(server, capsys):
     seen = [5, 7, 16, 40]
-    out = served(
-        server, "sizes", str([[n] for n in seen]), program="paged.py", KVTRACE_DEVICE="cpu"
-    )
+    machine = {"KVTRACE_DEVICE": "cpu", "program": "paged.py"}
+    out = served(server, "sizes", str([[n] for n in seen]), **machine)
     (unseen,) = (u for u in overview(capsys, out)["unseen"] if u["kernel"] == "normalize")
     assert unseen["follows"] == ["BLOCK is n rounded up to a power of two"]
     assert unseen["certain"]
     expected = set().union(*(sizes_in(text, "n") for text in unseen["sizes"]))
     # Launches of all sizes in one process: those that share a variant with a seen size, and others.
-    every = served(
-        server, "every", str([[n] for n in range(1, 65)]), program="paged.py", KVTRACE_DEVICE="cpu"
-    )
+    every = served(server, "every", str([[n] for n in range(1, 65)]), **machine)
     rows = resolve(every).table("calls", ["kernel_id", "args"]).to_pylist()
     sizes = [
         (row["kernel_id"], int(argument["scalar"]))
