@@ -6,16 +6,7 @@ from copy import copy
 from dataclasses import fields, is_dataclass
 from html import escape
 from importlib import import_module
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Final,
-    Generic,
-    Literal,
-    TypeVar,
-    cast,
-    overload,  # at run time it would keep DuckDB alive until Python ends
-)
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, cast
 
 import pyarrow as pa
 
@@ -32,6 +23,9 @@ from kvtrace.text import (
     with_schema,
     wrapped,
 )
+
+if TYPE_CHECKING:
+    from typing import overload  # at run time it would keep DuckDB alive until Python ends
 
 #: Rows that are shown when an object is printed.
 _SHOWN: Final = 10
