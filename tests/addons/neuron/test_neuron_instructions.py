@@ -41,25 +41,6 @@ def test_stages_of_instructions_accept_unary_ops(run_newer: Run, run_older: Run,
 # -- registers of the vector engine --------------------------------------------------------------
 
 
-# -- searches ------------------------------------------------------------------------------------
-
-
-# -- random numbers ------------------------------------------------------------------------------
-
-
-def _xorwow(words: list[int], count: int) -> list[int]:
-    """Marsaglia's generator, word by word."""
-    x, y, z, w, v, d = words
-    drawn = []
-    for _ in range(count):
-        t = x ^ (x >> 2)
-        x, y, z, w = y, z, w, v
-        v = (v ^ (v << 4) ^ t ^ (t << 1)) & 0xFFFFFFFF
-        d = (d + 362437) & 0xFFFFFFFF
-        drawn.append((d + v) & 0xFFFFFFFF)
-    return drawn
-
-
 def test_a_reduction_inside_the_result_is_written_after_it(run_newer: Run) -> None:
     def kernel(x: Any) -> Any:
         tile = nl.ndarray((32, 24), nl.float32, buffer=nl.sbuf)

@@ -16,7 +16,6 @@ from kvtrace.schema.trace import open_trace
 from tests.support.readers import conformance_cases
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "h200" / "device"
-PEAK_BANDWIDTH = 4.8e12
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,6 @@ INTEGERS = {
     name: np.array([0, 1, 2, 3, 7, 100, 127] + ([] if name[0] == "u" else [-1, -2, -100]), name)
     for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 }
-BOOLS = {"bool": np.array([True, False, True])}
 
 
 def of_floats(name):
