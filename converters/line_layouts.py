@@ -215,9 +215,9 @@ def _line_layout(facts: Iterable[_Fact], by_model: bool) -> LineLayout:
             values[name].append(value)
         elif reason is not None:
             unknown[name] = reason
-    known = {
+    figures = {
         figure.name: figure.of_ops(values[figure.name])
         for figure in LAYOUT_FIGURES
         if figure.name in values and figure.name not in unknown
     }
-    return LineLayout(known, unknown, by_model and BANK_WAYS.name in known)
+    return LineLayout(figures, unknown, by_model and BANK_WAYS.name in figures)

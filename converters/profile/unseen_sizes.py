@@ -72,7 +72,7 @@ def unseen_sizes(
         rest = tuple(pair for pair in pairs if pair[0].removeprefix("constexpr ") not in names)
         groups.setdefault(rest, []).append(number)
     shared = set.intersection(*(set(facts) for facts in groups)) if groups else set()
-    known = [parameters[name] for name in names & parameters.keys()]
+    specialized = [parameters[name] for name in names & parameters.keys()]
     for facts, members in groups.items():
         singles, combinations = _unseen(sizes, members, list(groups.values()), parameters)
         if singles or combinations:
@@ -82,7 +82,7 @@ def unseen_sizes(
                 tuple(f"{n} is {text}" for size in sizes for n, (text, _) in size.follows.items()),
                 tuple(singles),
                 tuple(combinations),
-                all(None not in (parameter.one, parameter.aligned) for parameter in known),
+                all(None not in (parameter.one, parameter.aligned) for parameter in specialized),
             )
 
 

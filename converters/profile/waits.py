@@ -50,9 +50,9 @@ def with_traces(selection: Selection, folders: Iterable[str]) -> tuple[Selection
     selections = [selection]
     for folder in folders:
         trace = open_trace(folder)
-        known = {run.run_id for chosen in selections for run in chosen.runs}
+        selected_ids = {run.run_id for chosen in selections for run in chosen.runs}
         selections.append(
-            Selection(trace, tuple(run for run in trace.runs if run.run_id not in known))
+            Selection(trace, tuple(run for run in trace.runs if run.run_id not in selected_ids))
         )
     return tuple(selections)
 

@@ -39,17 +39,19 @@ def removed_loads(trace: Trace, run: Run) -> Iterator[str]:
         for call_id, kernel in kernels_of_calls(trace, run, columns).items()
         if stage_artifact(kernel, BEFORE_PASSES)
     }
-    modules: dict[int, Module] = {}
+    before: dict[int, Module] = {}
+    removed: dict[int, tuple[Op, ...]] = {}
     endings: dict[str, str] = {}
     for call in calls_of(trace, run, kernels):
         if not isinstance(call, Call):
             continue
         kernel = kernels[call.call_id]
-        if kernel["kernel_id"] not in modules:
-            modules[kernel["kernel_id"]] = _before_passes(trace, kernel, call)
-        before = modules[kernel["kernel_id"]]
-        verdicts = _verdicts(call, before)
-        for op in _removed(before, call.module):
+        number = kernel["kernel_id"]
+        if number not in before:
+            before[number] = _before_passes(trace, kernel, call)
+            removed[number] = tuple(_removed(before[number], call.module))
+        verdicts = _verdicts(call, before[number])
+        for op in removed[number]:
             verdict = verdicts.get(op)
             sentence = f"{_line(op)}: the compiler removed this load of kernel {call.kernel}"
             if verdict is not None and verdict.verdict == "violation":
