@@ -20,14 +20,20 @@ from hypothesis import settings
 from kvtrace.capture.spool import remove_useless_memories
 from kvtrace.cli import progress
 from tests.support import budgets, changed, tiers
-from tests.support.thorough import DAY, usually
+from tests.support.thorough import DAY, THOROUGH, usually
 
 # The costliest tests of properties leave the number of examples to the profile: fifteen, a hundred
 # every night, unless `pytest --hypothesis-profile=thorough` asks for more, as after a change to
 # what they are about.
 settings.register_profile("thorough", max_examples=2000, deadline=None)
-# How long an example takes depends on what else the machine does.
-settings.register_profile("untimed", max_examples=usually(15, thorough=100), deadline=None)
+# How long an example takes depends on what else the machine does. By day the examples follow from
+# the test's code, so that no change is refused for what another drew; the nights draw new ones.
+settings.register_profile(
+    "untimed",
+    max_examples=usually(15, thorough=100),
+    deadline=None,
+    derandomize=not THOROUGH,
+)
 settings.load_profile("untimed")
 
 
