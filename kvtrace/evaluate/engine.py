@@ -73,9 +73,10 @@ def evaluate(
         grid: One to three extents, x first.
         observers: Objects that receive compute ops, accesses, defects and loops (see observe.py).
         kernel: The function to run, by name; None: `module.main`.
-        chunk_bytes: Memory for the values of programs that are evaluated together, in bytes; None:
-            the default.
-        programs: Linear ids (x fastest) of the programs to run, ascending, shape (n,); None: all.
+        chunk_bytes: Memory for the values of programs that are evaluated together, in bytes; 0: one
+            program after the other; None: the default.
+        programs: Linear ids (x fastest) of the programs to run, shape (n,); None: all. They run in
+            ascending order, with `chunk_bytes` 0 in this order.
         instrument: Wraps every op with its values (see instrument.py).
         most_steps: Steps after which the evaluation ends (see scope.py); None: no limit, as if a
             program waits for the kernel's results.
@@ -114,6 +115,8 @@ def evaluate(
         module, launch, written
     )
     selected = None if programs is None else _selected_programs(programs, launch)
+    if selected is not None and chunk_bytes == 0:
+        selected = np.asarray(programs, np.int64)
     chunk = CHUNK_BYTES if chunk_bytes is None else chunk_bytes
     _run_programs(compiler, launch, values, chunk, selected)
 

@@ -67,7 +67,8 @@ def run(
     Args:
         call: the call, with its module and arguments, whose storages are not written.
         observers: receivers of the evaluation's events.
-        programs: linear ids, x fastest; None: the whole grid.
+        programs: linear ids, x fastest; None: the whole grid. They run in ascending order, if
+            `one_by_one` in this order.
         contents: contents of tensors: "none" (only addresses that depend on no data are computed),
             the recorded "integers", or "all" that was recorded.
         lanes: the number of lanes of memory accesses after which to stop; None: no limit.
@@ -104,7 +105,7 @@ def run_with(
             call.grid,
             observers=observers,
             kernel=call.kernel,
-            programs=None if programs is None else np.array(sorted(set(programs)), np.int64),
+            programs=None if programs is None else np.fromiter(programs, np.int64),
             instrument=instrument,
             chunk_bytes=0 if one_by_one else None,
             most_steps=MOST_STEPS,

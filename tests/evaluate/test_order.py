@@ -2,6 +2,7 @@
 
 import threading
 
+import numpy as np
 import pytest
 import torch
 
@@ -42,6 +43,20 @@ def test_updates_in_place_without_overlap_run_at_once():
     launch(memory.in_place_scale, (8,), arguments, {"BLOCK": 128})
 
     assert torch.equal(x, expected)
+
+
+@pytest.mark.parametrize("order", [(3, 1, 2, 0), (2, 3)])
+def test_programs_run_one_by_one_in_a_chosen_order(order):
+    storage = torch.arange(256.0)
+    arguments = {"x": storage[:128], "out": storage[64:192], "shift": 0, "n": 128}
+    module = compile_for(memory.shifted_copy, arguments, {"BLOCK": 32})
+    bound = bind(memory.shifted_copy, arguments)
+    evaluate(module, bound, (4,), programs=np.array(order), chunk_bytes=0)
+
+    expected = torch.arange(256.0)
+    for low in (32 * program for program in order):
+        expected[64 + low : 96 + low] = expected[low : low + 32].clone()
+    assert torch.equal(storage, expected)
 
 
 @pytest.mark.parametrize(("shift", "ordered"), [(0, False), (64, True)])

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument
+from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.registry import Step
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import value_type
@@ -36,14 +37,9 @@ from kvtrace.ir.ops import KINDS, WRITING, waits_for_memory
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.conflicts.parts import Role, roles_of
-from kvtrace.verdicts.conflicts.race_replay import (
-    MOST_PROGRAMS,
-    Order,
-    ProgramRenaming,
-    orders_of,
-    run_in_order,
-)
+from kvtrace.verdicts.conflicts.race_replay import MOST_PROGRAMS, Order, orders_of
 from kvtrace.verdicts.conflicts.releases import NO_GAPS, Gaps, Releases
+from kvtrace.verdicts.replaying import run
 
 _MAX_NUMBERS: Final = 1 << 25
 """Limit of stored numbers: clocks at addresses, and concurrent accesses besides the last."""
@@ -98,8 +94,8 @@ class Clocks(Observer):
     """An observer that updates vector clocks and finds races, one program after the other.
 
     `watched` are the bytes of each storage (ascending, from the storage's start) where races are
-    looked for. `order` gives the ids of programs by their turn, `gaps` the ops that releases and
-    acquires do not order.
+    looked for, `order` is that of the run, `gaps` has the ops that releases and acquires do not
+    order.
     """
 
     def __init__(
@@ -277,7 +273,7 @@ class Clocks(Observer):
         if racing_access is None:
             return
         byte = int(self._watched[storage][racing_access[0]])
-        pair = (int(self._order[racing_access[1]]), int(self._order[program]))
+        pair = racing_access[1], program
         race = Race(earlier.role.op, role.op, storage, byte, pair, self._order)
         self.races[low_index, high_index, storage] = race
 
@@ -309,30 +305,21 @@ def _is_compare_and_swap(op: Op) -> bool:
     return op.name in WRITING and KINDS[op.name].has("expected")
 
 
-class _ClockedRun(ProgramRenaming):
+class _ClockedRun(Instrument):
     """An instrument that reports compare-and-swaps that wrote, and delays ops that may race."""
 
-    def __init__(
-        self, clocks: Clocks, order: Order, aside_before: frozenset[int] = frozenset()
-    ) -> None:
-        super().__init__(order)
+    def __init__(self, clocks: Clocks, aside_before: frozenset[int] = frozenset()) -> None:
+        super().__init__()
         self._clocks = clocks
         self._aside_before = aside_before
 
     def wrapped(self, op: Op, step: Step) -> Step:
-        """Wrap compare-and-swaps, polls, ops in `aside_before`, and program ids."""
-        if op.index in self._aside_before:
-            return _letting_others_run(self._with_reports(op, step))
-        return self._with_reports(op, step)
-
-    def _with_reports(self, op: Op, step: Step) -> Step:
+        """Wrap compare-and-swaps, polls, and ops in `aside_before`."""
         if waits_for_memory(op):
-            return self._reporting_unknown(op, step)
-        return (
-            self._reporting_swaps(op, step)
-            if _is_compare_and_swap(op)
-            else super().wrapped(op, step)
-        )
+            step = self._reporting_unknown(op, step)
+        elif _is_compare_and_swap(op):
+            step = self._reporting_swaps(op, step)
+        return _letting_others_run(step) if op.index in self._aside_before else step
 
     def _reporting_unknown(self, op: Op, step: Step) -> Step:
         result = op.results[0].id
@@ -419,7 +406,8 @@ def _races_with(
     orders = orders_of(programs)
     for order, aside_before in ((orders[0], racing), *((order, frozenset()) for order in orders)):
         clocks = Clocks(call.module, call.arguments, programs, watched, order, gaps)
-        failure = run_in_order(call, [clocks], _ClockedRun(clocks, order, aside_before))
+        instrument = _ClockedRun(clocks, aside_before)
+        failure = run(call, [clocks], order, contents="all", instrument=instrument, one_by_one=True)
         races = {**clocks.races, **races}
         if failure is not None or clocks.doubt is not None:
             return Ordering(races, failure or clocks.doubt)

@@ -34,14 +34,13 @@ from kvtrace.verdicts.conflicts.race_replay import (
     MOST_PROGRAMS,
     ONE_RESULT,
     Order,
-    ProgramRenaming,
     have_one_result,
     orders_of,
     replayed,
-    run_in_order,
 )
 from kvtrace.verdicts.conflicts.releases import releases_of
 from kvtrace.verdicts.conflicts.slots import reserving_stores, slot_stores
+from kvtrace.verdicts.replaying import run
 from kvtrace.verdicts.verdict import Verdict
 
 MOST_ELEMENTS = 1 << 26
@@ -78,21 +77,19 @@ class _Kind(NamedTuple):
 class Sweep(Observer):
     """An observer that records which programs touch each byte of the written storages.
 
-    `order` has the ids of programs by their turn, if accesses have turns. `lost` has, by op index
-    and argument (None: any), the reason why an address is not known; `doubt` the reason why some
-    recorded accesses may not happen; `failure` the reason why the sweep stopped. No element of the
-    `slots`, ops by index, may be touched twice: they have one actor an element.
+    `lost` has, by op index and argument (None: any), the reason why an address is not known;
+    `doubt` the reason why some recorded accesses may not happen; `failure` the reason why the sweep
+    stopped. No element of the `slots`, ops by index, may be touched twice: they have one actor an
+    element.
     """
 
     def __init__(
         self,
         module: Module,
         arguments: Sequence[Argument],
-        order: Order | None = None,
         slots: frozenset[int] = frozenset(),
     ) -> None:
         self._arguments = arguments
-        self._order = order
         self._roles = roles_of(module).by_op
         written = written_storages(module, arguments)
         self._touches = {storage: Touches[_Kind](storage.nbytes) for storage in written}
@@ -123,8 +120,6 @@ class Sweep(Observer):
         if not access.certain:
             self.doubt = self.doubt or access.reason
         offsets, programs = elements
-        if self._order is not None:
-            programs = self._order[programs]
         self._record(access, argument.storage, offsets + argument.offset_bytes, programs)
 
     def _record(
@@ -375,10 +370,9 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
             return ()
         sweeps = []
         for order in orders_of(self._bound.programs)[1:]:
-            sweep = Sweep(self._call.module, self._call.arguments, order)
-            sweep.failure = (
-                run_in_order(self._call, [sweep], ProgramRenaming(order)) or sweep.failure
-            )
+            sweep = Sweep(self._call.module, self._call.arguments)
+            failure = run(self._call, [sweep], order, contents="all", one_by_one=True)
+            sweep.failure = failure or sweep.failure
             sweeps.append((sweep, order))
         return tuple(sweeps)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,30 +17,20 @@ from kvtrace.evaluate import (
     TensorArgument,
 )
 from kvtrace.evaluate.arguments import with_storages
-from kvtrace.evaluate.instrument import Instrument
-from kvtrace.evaluate.registry import Step
-from kvtrace.evaluate.scope import Scope
-from kvtrace.evaluate.values import constant_sum
 from kvtrace.ir import Op
 from kvtrace.ir.data_dependence import depending_on_data
 from kvtrace.ir.feeding import loads_behind
-from kvtrace.ir.model import attribute
-from kvtrace.ir.ops import effect_of, operator_of
+from kvtrace.ir.ops import effect_of
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.conflicts.outcomes import Touch, Witness
 from kvtrace.verdicts.conflicts.parts import roles_of
 from kvtrace.verdicts.conflicts.sharers import sharers_of
-from kvtrace.verdicts.replaying import program_at, read_only_arguments, run, run_with
+from kvtrace.verdicts.replaying import read_only_arguments, run, run_with
 from kvtrace.verdicts.rules.fills import with_contents
 from kvtrace.verdicts.rules.undefined_lanes import uses_undefined
 
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
-
-# Orders in which the programs of a call are run one by one: ascending, descending, shuffled.
-#
-# The program that runs as number `turn` reads the id `order[turn]` as its own.
-# Observers receive the turn in place of the program's id.
 
 MOST_PROGRAMS: Final = 2048
 """Limit of programs that are run one by one."""
@@ -66,41 +56,12 @@ def orders_of(programs: int) -> tuple[Order, ...]:
     return ascending, ascending[::-1], shuffled
 
 
-class ProgramRenaming(Instrument):
-    """An instrument by which each program reads the id that an order has for its turn."""
-
-    def __init__(self, order: Order) -> None:
-        super().__init__()
-        self._order = order
-
-    def wrapped(self, op: Op, step: Step) -> Step:
-        """Replace the step of a program_id op; return other steps unchanged."""
-        return self._reading_order(op) if operator_of(op) == "program_id" else step
-
-    def _reading_order(self, op: Op) -> Step:
-        axis, result = int(attribute(op, "axis")), op.results[0].id
-
-        def renamed(values: list[Any], scope: Scope) -> None:
-            (turn,) = scope.linear
-            values[result] = constant_sum(program_at(self._order[turn], scope.launch.grid)[axis])
-
-        return renamed
-
-
-def run_in_order(
-    call: Call, observers: Sequence[Observer], instrument: ProgramRenaming
-) -> str | None:
-    """Evaluate a call one program at a time; return the reason if it ended early, else None."""
-    return run(call, observers, contents="all", instrument=instrument, one_by_one=True)
-
-
 class _TouchObserver(Observer):
     """An observer that records, per op and program, one lane that surely touches a byte."""
 
     def __init__(
-        self, arguments: Sequence[Argument], storage: Storage, byte: int, programs: dict[int, int]
+        self, arguments: Sequence[Argument], storage: Storage, byte: int, programs: Sequence[int]
     ) -> None:
-        """Watch `programs`: each program's id by its number in the observed run."""
         self._arguments = arguments
         self._storage = storage
         self._byte = byte
@@ -139,12 +100,12 @@ class _TouchObserver(Observer):
         parts = access.parts
         if parts is None:
             return
-        shape, is_watched = parts.shape, np.isin(parts.programs, list(self._programs))
+        shape, is_watched = parts.shape, np.isin(parts.programs, self._programs)
         covers = parts.covers(byte, access.element_bytes) & is_watched.reshape(
             (-1,) + (1,) * len(parts.block)
         )
         for row in np.flatnonzero(covers.any(axis=tuple(range(1, covers.ndim)))):
-            op_and_program = access.op.index, self._programs[int(parts.programs[row])]
+            op_and_program = access.op.index, int(parts.programs[row])
             if op_and_program in self.by_op:
                 continue
             lane = np.unravel_index(int(covers[row].argmax()), parts.block) if parts.block else ()
@@ -174,7 +135,7 @@ def touched(
         lanes: number of lanes of memory accesses after which the evaluation stops.
 
     """
-    touches = _TouchObserver(call.arguments, storage, byte, {program: program})
+    touches = _TouchObserver(call.arguments, storage, byte, (program,))
     run(call, [touches], (program,), contents="all", lanes=lanes)
     return touches.by_op.get((op.index, program))
 
@@ -201,24 +162,15 @@ def replayed(
         order: an order of programs in which both touched the byte; None: ascending.
 
     """
-    for programs_to_run, contents in (
-        (programs, "none"),
-        (programs, "integers"),
-        (None, "integers"),
-    ):
-        if not whole and programs_to_run is None:
-            return None
-        touches = _TouchObserver(call.arguments, storage, byte, {p: p for p in programs})
-        run(call, [touches], programs_to_run, contents=contents)
+    tries = [(programs, "none"), (programs, "integers"), (None, "integers"), (order, "all")]
+    for programs_to_run, contents in tries[: 2 if not whole else 3 if order is None else 4]:
+        touches = _TouchObserver(call.arguments, storage, byte, programs)
+        is_in_order = contents == "all"
+        run(call, [touches], programs_to_run, contents=contents, one_by_one=is_in_order)
         witness = touches.witness(ops, programs)
         if witness is not None:
             return witness
-    if order is None:
-        return None
-    turns = {int(np.flatnonzero(order == program)[0]): program for program in programs}
-    touches = _TouchObserver(call.arguments, storage, byte, turns)
-    run_in_order(call, [touches], ProgramRenaming(order))
-    return touches.witness(ops, programs)
+    return None
 
 
 # -- results in other orders ----------------------------------------------------------------------
@@ -342,10 +294,9 @@ def _memory_after(
         lambda storage: Storage(storage.nbytes, np.array(storage.data), storage.address),
     )
     doubt = _DoubtObserver()
-    for program in order:
-        failure = run_with(call, copies, (doubt,), (program,), instrument=None)
-        if failure is not None or doubt.happened:
-            return None
+    failure = run_with(call, copies, (doubt,), order, instrument=None, one_by_one=True)
+    if failure is not None or doubt.happened:
+        return None
     return tuple(
         argument.storage.data.tobytes()
         for argument in copies
