@@ -1,6 +1,6 @@
 """Bytes that accesses touch, as a union of regular and irregular sets.
 
-A formula is its first byte and steps, a few numbers whatever the grid is. Sets are joined where
+A regular set is its first byte and steps, a few numbers whatever the grid is. Sets are joined where
 they fit together before they are listed: the even and the odd elements, stored by two ops, are one
 range, and not a million ranges each. What is not affine becomes ranges on arrays of programs and
 lanes, as in `kvtrace.metrics`.
@@ -14,8 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from kvtrace.addons.memory.formulas import AffineFormula, FormulaAccess
-from kvtrace.evaluate.observe import Access, AccessParts
+from kvtrace.evaluate.observe import Access
 from kvtrace.metrics.byte_ranges import MOST_RANGES, ByteRanges, TooManyRanges
 from kvtrace.metrics.patterns import patterns_of
 from kvtrace.metrics.unique_bytes import Repetition, overlapping_groups, touched
@@ -30,8 +29,8 @@ _MOST_SETS: Final = 64
 _SCATTERED: Final = "its bytes are too scattered: they are in more than a million ranges"
 
 
-AffineBytes = tuple[int, tuple[tuple[int, int], ...], int]
-"""Elements at a first byte plus sums of steps (step > 0, count), and their size in bytes."""
+Steps = tuple[tuple[int, int], ...]
+"""Distances in bytes, > 0, each with its count of elements."""
 
 
 class NotListed(Exception):
@@ -46,39 +45,47 @@ class TouchedBytes:
     `problem` says why they cannot be listed, "" if they can.
     """
 
-    affine: dict[AffineBytes, None] = field(default_factory=dict)
+    affine: dict[tuple[int, Steps, int], None] = field(default_factory=dict)
     sets: list[Repetition] = field(default_factory=list)
     low: int = 0
     high: int = 0
     problem: str = ""
 
+    def __bool__(self) -> bool:
+        """Return whether there are any bytes."""
+        return self.low < self.high
+
     def add(self, access: Access) -> None:
-        """Add the active lanes of an access with known addresses, over all its programs and trips.
+        """Add the active lanes of an access with known addresses, over all its programs.
 
         An access that is too large to list sets `problem`.
         """
-        if access.active == 0 or access.lowest is None or access.highest is None:
+        parts = access.parts
+        if access.active == 0 or parts is None or access.lowest is None or access.highest is None:
             return
-        origin = origin_of(access)
+        origin = parts.origin_bytes
         self._extend(access.lowest + origin, access.highest + origin + access.element_bytes)
         if self.problem:
             return
+        patterns = patterns_of(parts, MOST_LANES)
+        if patterns is None:
+            self.problem = "its addresses or its mask are not affine, and it is too large to list"
+            return
+        constants = np.array([parts.constant + origin], np.int64)
         try:
-            self._add_lanes(access)
+            self.sets += touched(patterns, constants, access.element_bytes, MOST_RANGES)
         except TooManyRanges:
             self.problem = _SCATTERED
-        except NotListed as reason:
-            self.problem = str(reason)
 
-    def _add_lanes(self, access: Access) -> None:
-        if isinstance(access, FormulaAccess):
-            self.affine[_bytes_of(access.formula, access.element_bytes)] = None
-        elif access.parts is not None:
-            self._add_parts(access.parts, access.element_bytes)
+    def add_elements(self, first: int, steps: Steps, element_bytes: int) -> None:
+        """Add elements at a first byte plus sums of steps."""
+        last = first + sum(step * (count - 1) for step, count in steps)
+        self._extend(first, last + element_bytes)
+        self.affine[first, steps, element_bytes] = None
 
     def include(self, other: TouchedBytes) -> None:
         """Add all bytes of another set."""
-        if other.low < other.high:
+        if other:
             self._extend(other.low, other.high)
             self.affine.update(other.affine)
             self.sets += other.sets
@@ -106,39 +113,15 @@ class TouchedBytes:
         return ByteRanges.of(max(self.low, 0), min(self.high, size))
 
     def _extend(self, low: int, high: int) -> None:
-        if self.low < self.high:
+        if self:
             low, high = min(low, self.low), max(high, self.high)
         self.low, self.high = low, high
-
-    def _add_parts(self, parts: AccessParts, element_bytes: int) -> None:
-        patterns = patterns_of(parts, MOST_LANES)
-        if patterns is None:
-            raise NotListed("its addresses or its mask are not affine, and it is too large to list")
-        constants = np.array([parts.constant + parts.origin_bytes], np.int64)
-        self.sets += touched(patterns, constants, element_bytes, MOST_RANGES)
 
     def _join_sets(self) -> None:
         try:
             self.sets = [Repetition.joined(self.sets, MOST_RANGES)]
         except TooManyRanges:
             self.problem, self.sets = _SCATTERED, []
-
-
-def _bytes_of(formula: AffineFormula, element_bytes: int) -> AffineBytes:
-    """Return the elements of a formula with steps > 0, from the lowest one on."""
-    first, steps = formula.base + formula.origin_bytes, []
-    for axis in formula.axes:
-        first += axis.step * (axis.first if axis.step > 0 else axis.last)
-        if axis.step and axis.last > axis.first:
-            steps.append((abs(axis.step), axis.last - axis.first + 1))
-    return first, tuple(steps), element_bytes
-
-
-def origin_of(access: Access) -> int:
-    """Return the offset of the argument's data pointer in its storage, in bytes."""
-    if isinstance(access, FormulaAccess):
-        return access.formula.origin_bytes
-    return 0 if access.parts is None else access.parts.origin_bytes
 
 
 def _joined_sets(sets: list[Repetition]) -> list[Repetition]:

@@ -1,4 +1,4 @@
-"""Accesses of a call as formulas over boxes, from the kernel's symbolic summary.
+"""Bytes of a call's accesses by formulas over boxes, from the kernel's symbolic summary.
 
 Offsets need to be affine only in the digits of programs, trips and lanes (`digit_forms.py`). Ideal
 integers are those of the kernel only where no arithmetic wraps around, which is checked.
@@ -6,19 +6,14 @@ integers are those of the kernel only where no arithmetic wraps around, which is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from math import prod
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from kvtrace.addons.memory.access_bytes import TouchedBytes
 from kvtrace.addons.memory.digit_forms import (
     KINDS,
-    Box,
-    Digit,
-    Form,
     Forms,
     NoBoxes,
-    Number,
     at_least_zero,
     boxes,
     cases_of,
@@ -26,7 +21,6 @@ from kvtrace.addons.memory.digit_forms import (
     existing,
     in_digits,
 )
-from kvtrace.addons.memory.formulas import AffineAxis, AffineFormula, FormulaAccess
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.types import value_type
 from kvtrace.ir import Op, Value
@@ -36,50 +30,14 @@ from kvtrace.recorded_calls.recorded import Call
 from kvtrace.symbolic.conditions import TRUE, Condition, conjunction
 from kvtrace.symbolic.functions import ways
 from kvtrace.symbolic.prover import Proven, interval
-from kvtrace.symbolic.summary import Access as SymbolicAccess
-from kvtrace.symbolic.terms import Atom, Monomial, Substitution, Symbol, Term
+from kvtrace.symbolic.summary import Access
+from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term
 from kvtrace.verdicts.binding import BoundCall, Budget
 
 #: The Boolean that, as one operand, keeps the other one.
 _NEUTRAL: Final = {"arith.andi": True, "arith.ori": False}
 #: Ops of integers that are 0 where an operand is 0, whatever the other one is.
 _ZEROED: Final = ("arith.andi", "arith.muli")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BoxedAccesses:
-    """Accesses of a call in the order of the program, as formulas.
-
-    Those whose masks are not known are not `certain`, and have all lanes that may be active.
-    `unresolved` are the ops of which not all accesses are known, with the reason. `complete`: all
-    accesses are known and certain. `lanes` is the number of lanes of all memory ops, masked ones
-    included.
-    """
-
-    accesses: tuple[FormulaAccess, ...]
-    unresolved: Mapping[int, str]
-    complete: bool
-    lanes: int
-
-
-def boxed_accesses(call: Call) -> BoxedAccesses:
-    """Return the accesses of a call whose offsets and masks are affine in digits."""
-    boxing = Boxing(call)
-    accesses: list[FormulaAccess] = []
-    unresolved: dict[int, str] = {}
-    is_complete = True
-    for access in boxing.symbolic:
-        try:
-            accesses += boxing.boxed(access, access.active)
-        except NoBoxes as error:
-            is_complete = False
-            reason = boxing.why_not_derived(access, error)
-            try:
-                accesses += boxing.perhaps(access, reason)
-            except NoBoxes:
-                unresolved.setdefault(access.op.index, reason)
-    resolved = tuple(access for access in accesses if access.op.index not in unresolved)
-    return BoxedAccesses(resolved, unresolved, is_complete, boxing.lanes)
 
 
 def _is_known(condition: Condition) -> bool:
@@ -95,32 +53,30 @@ def _is_known(condition: Condition) -> bool:
 
 
 class Boxing:
-    """The accesses of a call's summary, and their formulas over boxes.
+    """The accesses of a call's summary, in the order of the program, and the bytes of their lanes.
 
-    `symbolic` are the accesses in the order of the program, `lanes` the number of all their lanes.
+    Errors as `BoundCall`.
     """
 
     def __init__(self, call: Call) -> None:
-        self._bound = BoundCall(call, budget=Budget(solver_seconds_a_call=0.0))
-        self.symbolic: Sequence[SymbolicAccess] = self._bound.summary.accesses
-        self.lanes = self._bound.lanes
-        atoms: set[Atom] = {loop.trip for loop in self._bound.summary.loops}
-        for access in self.symbolic:
+        self.bound = BoundCall(call, budget=Budget(solver_seconds_a_call=0.0))
+        self.accesses: Sequence[Access] = self.bound.summary.accesses
+        atoms: set[Atom] = {loop.trip for loop in self.bound.summary.loops}
+        for access in self.accesses:
             atoms |= access.offset.atoms() | access.active.atoms()
         self._in_range = Substitution(dict(self._ranges_of(atoms)))
-        self._axis_numbers: dict[object, int] = {}
 
     def _ranges_of(self, atoms: Iterable[Atom]) -> Iterator[tuple[Symbol, Term | int]]:
         """Yield symbols with their only value, or with themselves in the range of this call."""
         for atom in atoms:
             if isinstance(atom, Symbol) and not atom.at:
-                low, high = self._bound.ranges.of(atom)
+                low, high = self.bound.ranges.of(atom)
                 if low == high:
                     yield atom, low
                 elif atom.kind in KINDS:
                     yield atom, Symbol(atom.kind, atom.key, low, high).term
 
-    def chosen(self, choice: Op, value: Value, access: SymbolicAccess) -> Condition | None:
+    def chosen(self, choice: Op, value: Value, access: Access) -> Condition | None:
         """Return the condition that a choice keeps a value of an access, lane by lane.
 
         `choice` is an op that `is_choice`. None where the condition is not known in the access's
@@ -130,8 +86,8 @@ class Boxing:
         if deciding is None:
             return TRUE
         condition, kept_if = deciding
-        formula = self._bound.summary.values.get(condition.id)
-        place = None if choice.block is None else self._bound.summary.places.get(choice.block)
+        formula = self.bound.summary.values.get(condition.id)
+        place = None if choice.block is None else self.bound.summary.places.get(choice.block)
         is_lane_by_lane = value_type(value.type).shape == access.shape
         if not isinstance(formula, Condition) or not is_lane_by_lane or access.calls:
             return None
@@ -141,118 +97,76 @@ class Boxing:
         kept = formula if kept_if else ~formula
         return kept if _is_known(kept) else None
 
-    def boxed(self, access: SymbolicAccess, active: Condition) -> Iterator[FormulaAccess]:
-        """Yield an access for each box of the digits for which it is active; raise NoBoxes.
+    def touched(self, access: Access, active: Condition) -> TouchedBytes:
+        """Return the bytes of an access in the lanes for which a condition holds; raise NoBoxes.
 
-        `active` is the condition to apply: that of the access, or a part of it.
+        `active` is the access's own condition, or another one of its lanes.
         """
         if access.argument is None or access.unknown is not None:
             raise NoBoxes(access.unknown or "its pointer is no argument")
-        for arithmetic in self._bound.arithmetic_of(access):
-            if not isinstance(self._bound.width(arithmetic), Proven):
+        for arithmetic in self.bound.arithmetic_of(access):
+            if not isinstance(self.bound.width(arithmetic), Proven):
                 raise NoBoxes("an integer of its address or mask may wrap around")
+        touched = TouchedBytes()
         mask = active.substitute(self._in_range)
-        symbols = self._symbols_of(access)
         for choices, offset in ways(access.offset.substitute(self._in_range)):
             for case in cases_of((*mask.conjuncts(), *choices)):
-                yield from self._boxed(access, symbols, offset, case)
+                self._add(touched, access, offset, case)
+        return touched
 
-    def why_not_derived(self, access: SymbolicAccess, error: NoBoxes) -> str:
+    def perhaps(self, access: Access) -> TouchedBytes:
+        """Return the bytes of an access without parts of its mask that are no boxes."""
+        mask = access.active.substitute(self._in_range)
+        return self.touched(access, conjunction(filter(_is_known, mask.conjuncts())))
+
+    def why_not_derived(self, access: Access, error: NoBoxes) -> str:
         """Return why an access is no formula: data that were not recorded, else the error."""
-        tensors = self._bound.contents.read_by(feeding(access.op, self._bound.call.module))
+        tensors = self.bound.contents.read_by(feeding(access.op, self.bound.call.module))
         names = ", ".join(dict.fromkeys(tensor.name for tensor in tensors))
         if names:
             return f"it depends on the data of {names}"
-        return f"{error}, and it has {self.lanes:,} lanes, too many to evaluate"
+        return f"{error}, and it has {self.bound.lanes:,} lanes, too many to evaluate"
 
-    def perhaps(self, access: SymbolicAccess, reason: str) -> list[FormulaAccess]:
-        """Return an access without the parts of its mask that are no boxes; raise NoBoxes."""
-        mask = access.active.substitute(self._in_range)
-        known = [part for part in mask.conjuncts() if _is_known(part)]
-        return [
-            replace(boxed, active=None, certain=False, reason=reason)
-            for boxed in self.boxed(access, conjunction(known))
-        ]
-
-    def _boxed(
+    def _add(
         self,
-        access: SymbolicAccess,
-        symbols: Sequence[Symbol],
+        touched: TouchedBytes,
+        access: Access,
         offset: Term,
         conditions: Sequence[Condition],
-    ) -> Iterator[FormulaAccess]:
-        """Yield an access for each box of the digits for which all conditions hold."""
+    ) -> None:
+        """Add the bytes of each box of the digits for which all conditions hold."""
+        argument = self.bound.call.arguments[access.argument or 0]
+        assert isinstance(argument, TensorArgument)
         forms = Forms((offset, *conditions))
         sums = [s for condition in conditions for s in at_least_zero(condition, forms)]
         place = forms.quotients(offset)
-        numbers = dict.fromkeys(forms.number_of(symbol) for symbol in symbols)
+        numbers = dict.fromkeys(map(forms.number_of, self._symbols_of(access)))
         digits = digits_of(numbers, [place, *sums])
         claims = [*existing(digits), *(in_digits(s, digits) for s in sums)]
-        place_in_digits = in_digits(place, digits)
+        form = in_digits(place, digits)
+        factors = {digit: factor for digit, factor in form.coefficients.items() if digit}
         for box in boxes(claims, (digit for parts in digits.values() for digit in parts)):
-            yield self._access(access, symbols, digits, place_in_digits, box)
+            first, _ = interval(form, box)
+            counts = {digit: last - low + 1 for digit, (low, last) in box.items()}
+            steps = sorted((abs(f), counts[digit]) for digit, f in factors.items())
+            touched.add_elements(
+                first + argument.offset_bytes,
+                tuple(step for step in steps if step[1] > 1),
+                access.element_bytes,
+            )
 
-    def _symbols_of(self, access: SymbolicAccess) -> list[Symbol]:
-        """Return the programs, trips and lanes of an access that vary, slowest first."""
-        programs = [(axis, self._bound.call.grid[axis]) for axis in (2, 1, 0)]
-        lanes = enumerate(access.shape)
-        trips = [self._in_range(loop.trip.term).atoms() for loop in access.loops]
-        return [
-            *(Symbol("program", axis, 0, extent - 1) for axis, extent in programs if extent > 1),
-            *(atom for atoms in trips for atom in atoms if isinstance(atom, Symbol)),
-            *(Symbol("lane", axis, 0, extent - 1) for axis, extent in lanes if extent > 1),
-        ]
-
-    def _access(
-        self,
-        access: SymbolicAccess,
-        symbols: Sequence[Symbol],
-        digits: Mapping[Number, Sequence[Digit]],
-        offset: Form,
-        box: Box,
-    ) -> FormulaAccess:
-        argument = self._bound.call.arguments[access.argument or 0]
-        assert isinstance(argument, TensorArgument)
-        low, high = interval(offset, box)
-        axes = tuple(self._axes(symbols, digits, offset.coefficients, box))
-        formula = AffineFormula(offset.coefficients.get((), 0), axes, argument.offset_bytes)
-        active = prod(last - first + 1 for first, last in box.values())
-        return FormulaAccess(
-            access.op, access.kind, access.argument, access.element_bytes, active, active, active,
-            low, high, formula=formula,
-        )  # fmt: skip
-
-    def _axes(
-        self,
-        symbols: Sequence[Symbol],
-        digits: Mapping[Number, Sequence[Digit]],
-        steps: Mapping[Monomial, int],
-        box: Box,
-    ) -> Iterator[AffineAxis]:
-        """Yield the axes of programs, then of trips, then of all others.
-
-        Digits of a trip, or of a trip and lanes as one number, are axes of lanes: they say nothing
-        of the order of two accesses. The loop then has an axis that moves no address.
-        """
-        undivided = {
-            number.symbols[0]: parts[0] for number, parts in digits.items() if len(parts) == 1
-            and len(number.symbols) == 1
-        }  # fmt: skip
-        named = [(symbol, undivided.get(symbol)) for symbol in symbols]
-        for kind in ("program", "trip"):
-            for symbol, digit in named:
-                if symbol.kind != kind:
-                    continue
-                number = self._axis_numbers.setdefault(symbol, len(self._axis_numbers))
-                if digit is not None:
-                    yield AffineAxis(symbol.kind, number, steps.get((digit,), 0), *box[digit,])
-                elif kind == "trip":
-                    yield AffineAxis("trip", number, 0, symbol.low, symbol.high)
-        outside = {digit for symbol, digit in named if symbol.kind != "lane"}
-        for parts in digits.values():
-            for digit in parts:
-                if digit not in outside:
-                    yield AffineAxis("lane", 0, steps.get((digit,), 0), *box[digit,])
+    def _symbols_of(self, access: Access) -> Iterator[Symbol]:
+        """Yield the programs, trips and lanes of an access that vary."""
+        for axis, extent in enumerate(self.bound.call.grid):
+            if extent > 1:
+                yield Symbol("program", axis, 0, extent - 1)
+        for loop in access.loops:
+            for atom in self._in_range(loop.trip.term).atoms():
+                if isinstance(atom, Symbol):
+                    yield atom
+        for axis, extent in enumerate(access.shape):
+            if extent > 1:
+                yield Symbol("lane", axis, 0, extent - 1)
 
 
 def is_choice(op: Op) -> bool:

@@ -1,9 +1,9 @@
 """The bytes that a unique call stores, and those that it reads before it stores them itself.
 
 All is derived from the kernel's IR and the call's arguments: addresses that are formulas stay
-formulas for any size of the grid (`access_bytes.py`). Contents of index tensors are used where they
-were recorded; what depends on contents that were not, or that the kernel itself changes, is bounded
-from below and from above, with the reason.
+formulas for any size of the grid (`boxed_accesses.py`). Contents of index tensors are used where
+they were recorded; what depends on contents that were not, or that the kernel itself changes, is
+bounded from below and from above, with the reason.
 
 A read is *first* if no store of the same program to its bytes comes before it; what other programs
 of the launch store does not count, as programs have no order. A lane that is masked off reads
@@ -12,15 +12,17 @@ nothing. A lane whose value is dropped later, as in an unmasked load before a ma
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Final
 
 from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
-from kvtrace.addons.memory.boxed_accesses import BoxedAccesses, boxed_accesses
-from kvtrace.addons.memory.first_reads import FirstReads, accessing_sites, unpreceded
-from kvtrace.addons.memory.formulas import FormulaAccess
+from kvtrace.addons.memory.boxed_accesses import Boxing
+from kvtrace.addons.memory.digit_forms import NoBoxes
+from kvtrace.addons.memory.first_reads import FirstReads, accessing_sites, may_precede
+from kvtrace.addons.memory.states import Effect
 from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument
 from kvtrace.evaluate.arguments import with_storages
 from kvtrace.evaluate.errors import UNFIT, UnfitOp
@@ -32,71 +34,56 @@ from kvtrace.ir.ops import AccessKind
 from kvtrace.metrics.byte_ranges import NOTHING, ByteRanges, TooManyRanges
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.errors import KvtraceError
+from kvtrace.symbolic.summary import Access as SymbolicAccess
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.parts import ADD, roles_of, updates_by
 from kvtrace.verdicts.conflicts.slots import slot_counters
-from kvtrace.verdicts.replaying import TooManyLanes, run
+from kvtrace.verdicts.replaying import run
 
 MOST_LANES: Final = 1 << 23
 """Limit of lanes that are evaluated on arrays, for calls without formulas."""
 
-_LEAST_LANES: Final = 1 << 9
-"""Lanes that any smaller access counts as, because it takes as long."""
-
 _MOST_PROGRAMS: Final = 1 << 20
 """Limit of programs whose accesses are listed in order."""
+
+_MOST_PAIRS: Final = 1 << 12
+"""Limit of pairs of a store and a read that are compared by formulas, for one storage."""
 
 _UNDERIVED: Final = "an address could not be derived"
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
-    """Bytes that could not be derived, and the reason."""
-
-    reason: str
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class StoreSite:
-    """An op that may store to a storage, and the bytes that it certainly stores there.
-
-    `runs` is False if no program runs the op there with an active lane.
-    """
+class Storing:
+    """An op that may store to a storage; `runs` is False if no active lane of any program does."""
 
     op: Op
-    stored: ByteRanges | Unknown
     runs: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StorageEffect:
-    """The effect of a call on one storage. Offsets are bytes from the storage's begin.
+class StorageEffect(Effect):
+    """The effect of a call on one storage; an atomic reads what it updates, and writes it.
 
     Attributes:
         args: indices in `call.arguments` of the tensors in the storage.
         size: the storage's size in bytes.
-        stored: bytes that the launch certainly stores, atomics included.
-        may_store: all bytes that it may store, `stored` among them.
-        read_first: bytes that it certainly reads and that no earlier store of the same program
-            precedes; an atomic reads what it updates.
-        may_read: all bytes that it may read first, `read_first` among them.
-        reason: why bounds differ, or why a set is unknown; "" if all sets are exact.
         stores: the ops that may store to it, in the order of the IR.
+        loads: the ops that may read it.
+        unlisted_reads: whether `reads` is empty because the bytes could not be listed.
+        unlisted_writes: likewise of `writes`.
     """
 
-    args: tuple[int, ...]
-    size: int
-    stored: ByteRanges | Unknown
-    may_store: ByteRanges
-    read_first: ByteRanges | Unknown
-    may_read: ByteRanges
-    reason: str
-    stores: tuple[StoreSite, ...]
+    args: tuple[int, ...] = ()
+    size: int = 0
+    stores: tuple[Storing, ...] = ()
+    loads: tuple[Op, ...] = ()
+    unlisted_reads: bool = False
+    unlisted_writes: bool = False
 
     @property
-    def exact(self) -> bool:
-        """All sets are known exactly."""
-        return not self.reason
+    def first_reading_op(self) -> Op:
+        """The first op that may read it; of memory that only an opaque op may read, its store."""
+        return self.loads[0] if self.loads else self.stores[0].op
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,10 +91,12 @@ class CallEffects:
     """The effects of a call, one for each storage of its tensors, in the order of the arguments.
 
     `elsewhere`: it may store at addresses that come from no tensor argument (a table of pointers).
+    `boxing` has the formulas of its accesses, None if the call does not fit its kernel.
     """
 
     storages: tuple[StorageEffect, ...]
     elsewhere: bool
+    boxing: Boxing | None
 
 
 def effects_of(call: Call) -> CallEffects:
@@ -117,42 +106,82 @@ def effects_of(call: Call) -> CallEffects:
     masks are affine; other calls are evaluated on arrays, up to MOST_LANES lanes.
     """
     call = _with_index_contents(call)
-    sites = accessing_sites(call.module)
-    storages = _storages(call.arguments)
-    contested = [
-        storage
-        for storage, args in storages.items()
-        if _reaching(sites, args, writes=False) and _reaching(sites, args, writes=True)
-    ]
-    kinds = {site.op.index: site.kind for site in sites}
-    accesses = _Accesses(call.arguments, storages, contested, kinds)
-    failure = _observe(call, accesses, sites)
-    order = None if failure else _order_in_programs(call, accesses.undecided(), kinds)
-    unseen = roles_of(call.module).unseen
-    known = (
-        _StorageEffects(args, storage, accesses.of(storage), failure, unseen, order)
-        for storage, args in storages.items()
+    accesses = _Accesses(call, accessing_sites(call.module))
+    failure, boxing = _observe(call, accesses)
+    order = None if failure else _order_in_programs(call, accesses)
+    return CallEffects(
+        tuple(accesses.effect(storage, failure, order) for storage in accesses.storages),
+        accesses.elsewhere or (bool(failure) and any(map(_stores_elsewhere, accesses.sites))),
+        boxing,
     )
-    elsewhere = accesses.elsewhere or (bool(failure) and any(map(_stores_elsewhere, sites)))
-    return CallEffects(tuple(effects.effect(sites) for effects in known), elsewhere)
 
 
-def _observe(call: Call, accesses: _Accesses, sites: Sequence[Site]) -> str | None:
-    """Collect the accesses of a call; return why some may be missing, None if none is.
+def reading_op(call: Call, effect: StorageEffect, read: ByteRanges) -> Op:
+    """Return the first op that reads one of some bytes of a storage, or else that may read it."""
+    if len(effect.loads) > 1:
+        call = _with_index_contents(call)
+        accesses = _Accesses(call, accessing_sites(call.module))
+        _observe(call, accesses)
+        (storage,) = (s for s, args in accesses.storages.items() if args == effect.args)
+        for op in effect.loads:
+            try:
+                if accesses.loaded(storage, op).listed(effect.size) & read:
+                    return op
+            except NotListed:
+                continue
+    return effect.first_reading_op
+
+
+def _observe(call: Call, accesses: _Accesses) -> tuple[str | None, Boxing | None]:
+    """Collect the accesses of a call; return why some may be missing, None if none is; its boxing.
 
     They come from the symbolic summary if that has all, else from an evaluation on arrays. What is
     too large for that is lost, op by op.
     """
     try:
-        boxed = boxed_accesses(call)
+        boxing = Boxing(call)
+        boxed = _Boxed(boxing)
     except KvtraceError as error:
-        return str(error)
+        return str(error), None
     except UNFIT as error:  # recorded IR may be anything; reported for the call
-        return str(UnfitOp(call.kernel, error))
-    if not boxed.complete and boxed.lanes <= MOST_LANES:
-        return run(call, [accesses], contents="all")
-    accesses.add_boxed(boxed, sites)
-    return None
+        return str(UnfitOp(call.kernel, error)), None
+    if not boxed.is_complete and boxing.bound.lanes <= MOST_LANES:
+        return run(call, [accesses], contents="all", lanes=MOST_LANES), boxing
+    accesses.add_boxed(boxed)
+    return None, boxing
+
+
+_BoxedAccess = tuple[SymbolicAccess, TouchedBytes, str]
+"""An access with its bytes, and why it only may happen ("": it does)."""
+
+
+class _Boxed:
+    """The accesses of a call by formulas over boxes.
+
+    Attributes:
+        bound: the call.
+        accesses: those whose bytes are known.
+        unresolved: ops of which not all accesses are known, with the reason.
+    """
+
+    def __init__(self, boxing: Boxing) -> None:
+        self.bound = boxing.bound
+        self.accesses: list[_BoxedAccess] = []
+        self.unresolved: dict[int, str] = {}
+        for access in boxing.accesses:
+            try:
+                self.accesses.append((access, boxing.touched(access, access.active), ""))
+            except NoBoxes as error:
+                reason = boxing.why_not_derived(access, error)
+                try:
+                    self.accesses.append((access, boxing.perhaps(access), reason))
+                except NoBoxes:
+                    self.unresolved.setdefault(access.op.index, reason)
+
+    @property
+    def is_complete(self) -> bool:
+        """All accesses are known and certain."""
+        return not self.unresolved and not any(reason for *_, reason in self.accesses)
 
 
 def _stores_elsewhere(site: Site) -> bool:
@@ -166,12 +195,6 @@ def _storages(arguments: Sequence[Argument]) -> dict[Storage, tuple[int, ...]]:
         if isinstance(argument, TensorArgument):
             storages[argument.storage] = (*storages.get(argument.storage, ()), index)
     return storages
-
-
-def _reaching(sites: Sequence[Site], args: Sequence[int], *, writes: bool) -> list[Site]:
-    """Return the ops that may write to, or read from, any of some arguments."""
-    other = "load" if writes else "store"
-    return [site for site in sites if site.kind != other and any(map(site.reaches, args))]
 
 
 def depends_on_contents(call: Call) -> bool:
@@ -210,173 +233,200 @@ def _holds_integers(argument: Argument) -> bool:
     return isinstance(argument, TensorArgument) and argument.dtype[0] in "iu"
 
 
-class ArrayLimit(Observer):
-    """Raises TooManyLanes after MOST_LANES lanes of accesses without a formula."""
-
-    def __init__(self) -> None:
-        self._lanes = 0
-
-    def access(self, access: Access) -> None:
-        """Count the lanes of an access that is not a formula over the grid."""
-        if not isinstance(access, FormulaAccess) and access.active != 0:
-            self._lanes += max(access.lanes, _LEAST_LANES)
-            if self._lanes > MOST_LANES:
-                raise TooManyLanes(f"evaluating it takes more than {MOST_LANES:,} lanes")
-
-
-@dataclass(slots=True, eq=False)
-class _SiteBytes:
-    """Bytes that one op stores to one storage."""
-
-    stored: TouchedBytes = field(default_factory=TouchedBytes)
-    runs: bool = False
-
-
 @dataclass(slots=True, eq=False)
 class _StorageBytes:
     """The accesses to one storage: bytes that are certainly or only perhaps accessed.
 
-    `first` are those of `read` that no store of the same program can precede. `reason` says why an
-    access is uncertain; `lost` are the kinds of accesses at unknown addresses. `formulas` and
-    `hull` (of stores on arrays) decide what is first.
+    `sites` are the ops that may access it, `ran` the indices of those that do, and `loaded` the
+    bytes that each may read. `first` are certain reads that no store of the same program can
+    precede. `reason` says why an access is uncertain; `lost` are the kinds of accesses at unknown
+    addresses.
     """
 
-    sites: dict[int, _SiteBytes] = field(default_factory=dict)
+    sites: Sequence[Site]
+    ran: set[int] = field(default_factory=set)
+    loaded: defaultdict[int, TouchedBytes] = field(
+        default_factory=lambda: defaultdict(TouchedBytes)
+    )
     stored: TouchedBytes = field(default_factory=TouchedBytes)
     may_store: TouchedBytes = field(default_factory=TouchedBytes)
-    read: TouchedBytes = field(default_factory=TouchedBytes)
     may_read: TouchedBytes = field(default_factory=TouchedBytes)
     first: TouchedBytes = field(default_factory=TouchedBytes)
     lost: set[str] = field(default_factory=set)
     reason: str = ""
-    formulas: list[FormulaAccess] = field(default_factory=list)
-    hull: TouchedBytes = field(default_factory=TouchedBytes)
+
+    @property
+    def stores(self) -> list[Op]:
+        """The ops that may store to it."""
+        return [site.op for site in self.sites if site.kind != "load"]
+
+    @property
+    def loads(self) -> list[Op]:
+        """The ops that may read it."""
+        return [site.op for site in self.sites if site.kind != "store"]
+
+    @property
+    def is_contested(self) -> bool:
+        """The storage may be both read and written."""
+        return bool(self.stores and self.loads)
+
+    @property
+    def loses_stores(self) -> bool:
+        """Some bytes that are stored are not known."""
+        return bool(self.lost - {"load"})
+
+    def lose(self, kind: str, reason: str) -> None:
+        """Note an access of a kind at an unknown address."""
+        self.reason = self.reason or reason or _UNDERIVED
+        self.lost.add(kind)
+
+    def add(
+        self, index: int, kind: AccessKind, touched: TouchedBytes, doubt: str, *, is_first: bool
+    ) -> None:
+        """Add the bytes of an access by an op; `doubt` is why it only may happen, "" if it does."""
+        self.reason = self.reason or doubt
+        if kind != "store":
+            self.loaded[index].include(touched)
+            self.may_read.include(touched)
+            if is_first and not doubt:
+                self.first.include(touched)
+        if kind != "load":
+            self.may_store.include(touched)
+            if not doubt:
+                self.stored.include(touched)
+
+    def is_all_first(self, size: int) -> bool:
+        """Return whether all that may be read is read first; True if it cannot be listed."""
+        try:
+            return not self.may_read.listed(size) - self.first.listed(size)
+        except NotListed:
+            return True
 
 
-class _Accesses(ArrayLimit):
-    """Collects the bytes of all accesses, storage by storage.
+class _Accesses(Observer):
+    """Collects the bytes of all accesses of a call, storage by storage.
 
-    `contested` are the storages that are both read and written; `kinds` are those of the ops, by
-    index. `elsewhere` as in `CallEffects`.
+    `storages` have their arguments; `sites` are the memory ops. `elsewhere` as in `CallEffects`.
     """
 
-    def __init__(
-        self,
-        arguments: Sequence[Argument],
-        storages: dict[Storage, tuple[int, ...]],
-        contested: Sequence[Storage],
-        kinds: Mapping[int, AccessKind],
-    ) -> None:
-        super().__init__()
-        self._arguments = arguments
-        self._kinds = kinds
-        self._bytes = {storage: _StorageBytes() for storage in storages}
-        self._contested = frozenset(contested)
+    def __init__(self, call: Call, sites: Sequence[Site]) -> None:
+        self.sites = sites
+        self.kinds = {site.op.index: site.kind for site in sites}
+        self.storages = _storages(call.arguments)
         self.elsewhere = False
+        self._arguments = call.arguments
+        self._unseen = roles_of(call.module).unseen
+        self._bytes = {
+            storage: _StorageBytes([site for site in sites if any(map(site.reaches, args))])
+            for storage, args in self.storages.items()
+        }
 
-    def of(self, storage: Storage) -> _StorageBytes:
-        """Return the bytes of a storage."""
-        return self._bytes[storage]
+    def loaded(self, storage: Storage, op: Op) -> TouchedBytes:
+        """Return the bytes of a storage that an op may read."""
+        return self._bytes[storage].loaded[op.index]
 
     def access(self, access: Access) -> None:
-        """Add the bytes of an access."""
-        super().access(access)
-        access = replace(access, kind=self._kinds[access.op.index])
+        """Add the bytes of an access of an evaluation."""
+        index, kind = access.op.index, self.kinds[access.op.index]
         argument = None if access.argument is None else self._arguments[access.argument]
         if not isinstance(argument, TensorArgument):
-            self.elsewhere |= access.active != 0 and access.kind != "load"
-            for storage_bytes in self._bytes.values() if access.active != 0 else ():
-                _lose(storage_bytes, access.kind, access.reason)
+            self.elsewhere |= access.active != 0 and kind != "load"
+            for bytes_ in self._bytes.values() if access.active != 0 else ():
+                bytes_.lose(kind, access.reason)
             return
-        storage_bytes, site = self._bytes[argument.storage], None
-        if access.kind != "load":
-            site = storage_bytes.sites.setdefault(access.op.index, _SiteBytes())
-            site.runs = site.runs or access.active != 0
+        bytes_ = self._bytes[argument.storage]
         if access.active == 0 or not access.executions:
             return
-        if access.parts is None and not isinstance(access, FormulaAccess):
-            _lose(storage_bytes, access.kind, access.reason)
+        bytes_.ran.add(index)
+        if access.parts is None:
+            bytes_.lose(kind, access.reason)
             return
-        self._add(storage_bytes, site, access, argument.storage in self._contested)
-
-    def add_boxed(self, boxed: BoxedAccesses, sites: Sequence[Site]) -> None:
-        """Add accesses, which have active lanes alone; `sites` are all memory ops."""
-        for access in boxed.accesses:
-            self.access(access)
-        for site in sites:
-            reason = boxed.unresolved.get(site.op.index)
-            self.elsewhere |= reason is not None and _stores_elsewhere(site)
-            for index, argument in enumerate(self._arguments if reason is not None else ()):
-                if isinstance(argument, TensorArgument) and site.reaches(index):
-                    _lose(self._bytes[argument.storage], site.kind, reason or _UNDERIVED)
-
-    def _add(
-        self, bytes_: _StorageBytes, site: _SiteBytes | None, access: Access, contested: bool
-    ) -> None:
-        touched, is_formula = TouchedBytes(), isinstance(access, FormulaAccess)
+        touched = TouchedBytes()
         touched.add(access)
         is_certain = access.certain and access.active is not None
-        if not is_certain:
-            bytes_.reason = bytes_.reason or access.reason or _UNDERIVED
-        if access.kind != "store":
-            bytes_.may_read.include(touched)
-            if is_certain:
-                bytes_.read.include(touched)
-                if not contested or not (is_formula or _overlaps(bytes_, touched)):
+        stores = bytes_.may_store
+        may_be_preceded = bytes_.loses_stores or (
+            bool(stores) and stores.low < touched.high and touched.low < stores.high
+        )
+        is_first = not (bytes_.is_contested and may_be_preceded)
+        doubt = "" if is_certain else access.reason or _UNDERIVED
+        bytes_.add(index, kind, touched, doubt, is_first=is_first)
+
+    def add_boxed(self, boxed: _Boxed) -> None:
+        """Add accesses by formulas; of ops that these do not resolve, addresses are unknown."""
+        accesses: defaultdict[Storage, list[_BoxedAccess]] = defaultdict(list)
+        for boxed_access in boxed.accesses:
+            access, touched, doubt = boxed_access
+            index = access.op.index
+            argument = self._arguments[access.argument or 0]
+            assert isinstance(argument, TensorArgument)
+            if not touched or index in boxed.unresolved:
+                continue
+            bytes_ = self._bytes[argument.storage]
+            bytes_.ran.add(index)
+            bytes_.add(index, self.kinds[index], touched, doubt, is_first=not bytes_.is_contested)
+            accesses[argument.storage].append(boxed_access)
+        for site in self.sites:
+            reason = boxed.unresolved.get(site.op.index)
+            self.elsewhere |= reason is not None and _stores_elsewhere(site)
+            for storage, args in self.storages.items() if reason is not None else ():
+                if any(map(site.reaches, args)):
+                    self._bytes[storage].lose(site.kind, reason or _UNDERIVED)
+        for storage, of_storage in accesses.items():
+            bytes_ = self._bytes[storage]
+            if bytes_.is_contested and not bytes_.loses_stores:
+                for touched in self._unpreceded(boxed.bound, of_storage):
                     bytes_.first.include(touched)
-        if site is not None:
-            bytes_.may_store.include(touched)
-            if is_certain:
-                bytes_.stored.include(touched)
-                site.stored.include(touched)
-        if contested and isinstance(access, FormulaAccess):
-            bytes_.formulas.append(access)
-        elif contested and access.kind != "load" and touched.low < touched.high:
-            bytes_.hull.low, bytes_.hull.high = _hull(bytes_.hull, touched)
+
+    def _unpreceded(
+        self, bound: BoundCall, accesses: Sequence[_BoxedAccess]
+    ) -> Iterator[TouchedBytes]:
+        """Yield the bytes of certain reads that no store of the same program may precede."""
+        kinds = [self.kinds[access.op.index] for access, *_ in accesses]
+        stores = [(i, accesses[i][0]) for i, kind in enumerate(kinds) if kind != "load"]
+        if len(stores) * len(accesses) > _MOST_PAIRS:
+            return
+        for number, (read, touched, doubt) in enumerate(accesses):
+            if not (doubt or kinds[number] == "store") and not any(
+                may_precede(bound, store, read, listed_first=i < number) for i, store in stores
+            ):
+                yield touched
 
     def undecided(self) -> list[Storage]:
-        """Return storages with reads that a store of the same program may precede.
+        """Return storages with reads that a store of the same program may precede."""
+        return [
+            storage
+            for storage, bytes_ in self._bytes.items()
+            if bytes_.is_contested and not bytes_.is_all_first(storage.nbytes)
+        ]
 
-        Reads whose formulas exclude that are added to the first ones; if these have all the bytes
-        that are read, nothing is undecided.
-        """
-        undecided = []
-        for storage in self._contested:
-            storage_bytes = self._bytes[storage]
-            if not storage_bytes.lost - {"load"}:
-                for read in unpreceded(storage_bytes.formulas):
-                    storage_bytes.first.add(read)
-            if not _is_all_first(storage_bytes, storage.nbytes):
-                undecided.append(storage)
-        return undecided
-
-
-def _lose(storage_bytes: _StorageBytes, kind: str, reason: str) -> None:
-    """Note an access of a kind at an unknown address."""
-    storage_bytes.reason = storage_bytes.reason or reason or _UNDERIVED
-    storage_bytes.lost.add(kind)
-
-
-def _hull(first: TouchedBytes, second: TouchedBytes) -> tuple[int, int]:
-    if first.low >= first.high:
-        return second.low, second.high
-    return min(first.low, second.low), max(first.high, second.high)
-
-
-def _overlaps(storage_bytes: _StorageBytes, touched: TouchedBytes) -> bool:
-    """Return whether a store on arrays may have come before an access on arrays."""
-    if storage_bytes.lost - {"load"}:
-        return True
-    hull = storage_bytes.hull
-    return hull.low < touched.high and touched.low < hull.high
-
-
-def _is_all_first(storage_bytes: _StorageBytes, size: int) -> bool:
-    try:
-        read, first = (part.listed(size) for part in (storage_bytes.may_read, storage_bytes.first))
-    except NotListed:
-        return True  # a listing would fail, too
-    return not read - first
+    def effect(self, storage: Storage, failure: str | None, order: _Order | None) -> StorageEffect:
+        """Return the effect on a storage; `failure` says why accesses may be missing."""
+        bytes_, size, unseen = self._bytes[storage], storage.nbytes, self._unseen
+        whole = ByteRanges.of(0, size)
+        stored, may_store, why_stored = _bounds(bytes_.stored, bytes_.may_store, size)
+        read, may_read, why_read = _bounds(bytes_.first, bytes_.may_read, size)
+        if order is not None and storage in order.storages:
+            read, may_read, why_read = order.bounds(storage, read, may_read, why_read)
+        if unseen is not None or bytes_.loses_stores or (failure and bytes_.stores):
+            may_store = whole
+        if unseen is not None or bytes_.lost - {"store"} or (failure and bytes_.loads):
+            may_read = whole
+        if unseen is not None:
+            read = NOTHING  # it may have stored before
+        reason = ""
+        if (stored, read) != (may_store, may_read):
+            reasons = (
+                failure, unseen and f"the kernel has {unseen}", bytes_.reason, why_stored, why_read,
+                _UNDERIVED,
+            )  # fmt: skip
+            reason = next(filter(None, reasons))
+        return StorageEffect(
+            read or NOTHING, may_read, stored or NOTHING, may_store, reason, self.storages[storage],
+            size,
+            tuple(Storing(op, op.index in bytes_.ran) for op in bytes_.stores), tuple(bytes_.loads),
+            unlisted_reads=read is None, unlisted_writes=stored is None,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -387,91 +437,36 @@ class _Order:
     listing: FirstReads
     problem: str | None
 
-
-def _order_in_programs(
-    call: Call, storages: Sequence[Storage], kinds: Mapping[int, AccessKind]
-) -> _Order | None:
-    """Return accesses in the order of each program, None if no storage needs it."""
-    if not storages:
-        return None
-    listing = FirstReads(call.arguments, storages, kinds)
-    programs = prod(call.grid)
-    if programs > _MOST_PROGRAMS:
-        return _Order(storages, listing, f"{programs:,} programs are too many to list")
-    problem = run(call, [listing, ArrayLimit()], range(programs), contents="all")
-    return _Order(storages, listing, problem)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _StorageEffects:
-    """All that is known of one storage, from which its effect is made.
-
-    `failure` says why other accesses may happen besides those seen, `unseen` names an op that may
-    touch any memory.
-    """
-
-    args: tuple[int, ...]
-    storage: Storage
-    bytes_: _StorageBytes
-    failure: str | None
-    unseen: str | None
-    order: _Order | None
-
-    def effect(self, sites: Sequence[Site]) -> StorageEffect:
-        """Return the effect; `sites` are all memory ops of the kernel."""
-        size, lost = self.storage.nbytes, self.bytes_.lost
-        whole = ByteRanges.of(0, size)
-        writers = _reaching(sites, self.args, writes=True)
-        readers = _reaching(sites, self.args, writes=False)
-        stored, may_store, why_stored = _bounds(self.bytes_.stored, self.bytes_.may_store, size)
-        read, may_read, why_read = self._reads()
-        if self.unseen is not None or lost - {"load"} or (self.failure and writers):
-            may_store = whole
-        if self.unseen is not None or lost - {"store"} or (self.failure and readers):
-            may_read = whole
-        if self.unseen is not None:
-            read = NOTHING  # it may have stored before
-        reason = ""
-        if (stored, read) != (may_store, may_read):
-            unseen = None if self.unseen is None else f"the kernel has {self.unseen}"
-            reasons = (self.failure, unseen, self.bytes_.reason, why_stored, why_read, _UNDERIVED)
-            reason = next(filter(None, reasons))
-        return StorageEffect(
-            self.args, size, stored, may_store, read, may_read, reason,
-            tuple(_site(site, self.bytes_, size) for site in writers),
-        )  # fmt: skip
-
-    def _reads(self) -> tuple[ByteRanges | Unknown, ByteRanges, str]:
-        """Return the bytes certainly and perhaps read first, and why they may be unknown."""
-        bounds = _bounds(self.bytes_.first, self.bytes_.may_read, self.storage.nbytes)
-        order = self.order
-        if order is None or self.storage not in order.storages:
-            return bounds
-        read, may_read, why = bounds
-        if order.problem is not None:
-            return read, may_read, why or order.problem
+    def bounds(
+        self, storage: Storage, read: ByteRanges | None, may_read: ByteRanges, why: str
+    ) -> tuple[ByteRanges | None, ByteRanges, str]:
+        """Return the bytes certainly and perhaps read first, or those by formulas with a reason."""
+        if self.problem is not None:
+            return read, may_read, why or self.problem
         try:
-            return *order.listing.bounds(self.storage), ""
+            return *self.listing.bounds(storage), ""
         except TooManyRanges:
             return read, may_read, why or "it reads and stores too many ranges of bytes"
 
 
+def _order_in_programs(call: Call, accesses: _Accesses) -> _Order | None:
+    """Return accesses in the order of each program, None if no storage needs it."""
+    storages = accesses.undecided()
+    if not storages:
+        return None
+    listing = FirstReads(call.arguments, storages, accesses.kinds)
+    programs = prod(call.grid)
+    if programs > _MOST_PROGRAMS:
+        return _Order(storages, listing, f"{programs:,} programs are too many to list")
+    problem = run(call, [listing], range(programs), contents="all", lanes=MOST_LANES)
+    return _Order(storages, listing, problem)
+
+
 def _bounds(
     certain: TouchedBytes, possible: TouchedBytes, size: int
-) -> tuple[ByteRanges | Unknown, ByteRanges, str]:
+) -> tuple[ByteRanges | None, ByteRanges, str]:
     """Return the bytes that are certain, those that are possible, and why they are unknown."""
     try:
         return certain.listed(size), possible.listed(size), ""
     except NotListed as reason:
-        return Unknown(str(reason)), possible.hull(size), str(reason)
-
-
-def _site(site: Site, bytes_: _StorageBytes, size: int) -> StoreSite:
-    known = bytes_.sites.get(site.op.index)
-    if known is None:
-        return StoreSite(site.op, NOTHING, runs=False)
-    try:
-        stored: ByteRanges | Unknown = known.stored.listed(size)
-    except NotListed as reason:
-        stored = Unknown(str(reason))
-    return StoreSite(site.op, stored, known.runs)
+        return None, possible.hull(size), str(reason)

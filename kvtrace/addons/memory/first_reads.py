@@ -1,4 +1,4 @@
-"""Reads that no earlier store of the same program precedes, found program by program.
+"""Reads that no earlier store of the same program precedes: by formulas, or program by program.
 
 Where formulas leave it open whether a program reads what it stored before, the launch is evaluated
 on arrays: each access is listed as keys of program and cell, in the program's order, and a read is
@@ -8,14 +8,13 @@ first if no earlier store has its key. Bounded by the number of elements.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.addons.memory.formulas import AffineAxis, AffineFormula, FormulaAccess
 from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument
 from kvtrace.ir import Module
 from kvtrace.ir.memory_sites import Site, memory_sites
@@ -23,16 +22,19 @@ from kvtrace.ir.ops import AccessKind
 from kvtrace.ir.updates import update_of
 from kvtrace.metrics.byte_ranges import ByteRanges
 from kvtrace.metrics.distinct import distinct
+from kvtrace.symbolic.conditions import Condition, less
+from kvtrace.symbolic.prover.digits import Side
+from kvtrace.symbolic.summary import Access as SymbolicAccess
+from kvtrace.symbolic.terms import Substitution, Symbol
+from kvtrace.verdicts.binding import BoundCall
+from kvtrace.verdicts.conflicts.barriers import common_loops
+from kvtrace.verdicts.conflicts.copies import Actors, When
+from kvtrace.verdicts.conflicts.outcomes import NoConflict
+from kvtrace.verdicts.conflicts.parts import roles_of
+from kvtrace.verdicts.conflicts.search import meeting, shared_by_lanes
+from kvtrace.verdicts.conflicts.sharers import Sharer
 from kvtrace.verdicts.replaying import TooManyLanes
 
-_MOST_STEPS: Final = 2_000
-"""Limit of distances that are tried for one pair of accesses; beyond, they may meet."""
-
-_MOST_PAIRS: Final = 1 << 12
-"""Limit of pairs of a store and a read whose formulas are compared, for one storage."""
-
-Term = tuple[int, int, int]
-"""A step in bytes, and the lowest and highest number of such steps."""
 MOST_ELEMENTS: Final = 1 << 21
 """Limit of elements that are listed, over all accesses to all followed storages."""
 
@@ -176,166 +178,49 @@ def _bytes_of(keys: Sequence[Numbers], cell: int, cells: int) -> ByteRanges:
     return ByteRanges.of_elements(begins, cell)
 
 
-# Stores that may come before a read in the same program, decided from the formulas of both.
-#
-# An access is executed once for each trip of the loops around it. A store comes before a read if it
-# is earlier in the program's order: in an earlier trip of a common loop, or in the same trips and
-# earlier in the loop's body. The two meet if the difference of their offsets, a sum of multiples of
-# the distances between programs, trips and lanes, can be less than an element.
-#
-# Example: `for k: x = load(p + 64 * k + lane); store(p + 64 * k + lane, x)`, 64 lanes of 1 byte.
-# The store of an earlier trip is 64 * d bytes before, d >= 1, plus a distance of lanes of at most
-# 63: it never meets the read.
-
-
-def unpreceded(formulas: Sequence[FormulaAccess]) -> Iterator[FormulaAccess]:
-    """Yield the certain reads by formulas that no store by a formula precedes in its program.
-
-    `formulas` are the accesses to one storage. Programs with formulas and those without differ.
-    """
-    stores = [(i, access) for i, access in enumerate(formulas) if access.kind != "load"]
-    reads = [(i, access) for i, access in enumerate(formulas) if access.kind != "store"]
-    if len(stores) * len(reads) > _MOST_PAIRS:
-        return
-    for position, read in reads:
-        if read.certain and not any(
-            may_precede(store, read, listed_first=i < position) for i, store in stores
-        ):
-            yield read
-
-
-def may_precede(store: FormulaAccess, read: FormulaAccess, *, listed_first: bool) -> bool:
+def may_precede(
+    bound: BoundCall, store: SymbolicAccess, read: SymbolicAccess, *, listed_first: bool
+) -> bool:
     """Return whether a store may reach bytes of a read earlier in the same program.
 
-    False is certain. Both accesses have formulas, of one storage and one evaluation.
+    False is certain. The integers of both addresses and masks do not wrap around.
 
     Args:
-        store: what may come first.
-        read: what may come later.
-        listed_first: whether the evaluation reported the store before the read.
+        bound: their call.
+        store: the access that may come first, to the storage of `read`.
+        read: the access that may come later.
+        listed_first: whether `store` comes before `read` in the kernel's text.
     """
-    before, after = store.formula, read.formula
-    programs = _program_terms(before, after)
-    if programs is None:
-        return False
-    constant = after.base + after.origin_bytes - before.base - before.origin_bytes
-    lanes = [(axis.step, axis.first, axis.last) for axis in _axes(after, "lane")]
-    lanes += [(-axis.step, axis.first, axis.last) for axis in _axes(before, "lane")]
-    # An offset differs by at least -width of the store and at most by that of the read.
-    widths = store.element_bytes, read.element_bytes
-    return any(
-        _can_meet(constant, [*programs, *lanes, *trips], widths)
-        for trips in _earlier_trips(before, after, listed_first=listed_first)
-    )
+    if store.calls or read.calls:  # trips of loops in called functions are not told apart
+        return _may_meet(bound, store, read, [loop.trip for loop in (*store.loops, *read.loops)])
+    trips = [loop.trip for loop in common_loops(store, read)]
+    atoms = store.active.atoms() | read.active.atoms()
+    for level, trip in enumerate(trips):  # trips of the loops around this one are equal
 
+        def is_earlier(rename: Substitution, trip: Symbol = trip) -> Condition:
+            return less(trip.term, rename(trip.term))
 
-def _axes(formula: AffineFormula, kind: str) -> list[AffineAxis]:
-    return [axis for axis in formula.axes if axis.kind == kind]
-
-
-def _program_terms(before: AffineFormula, after: AffineFormula) -> list[Term] | None:
-    """Return the distances between equal programs of two accesses, None if they have none."""
-    axes = {axis.number: axis for axis in _axes(before, "program")}
-    terms = []
-    for axis in _axes(after, "program"):
-        same = axes.pop(axis.number, None)
-        if same is None:
-            terms.append((axis.step, axis.first, axis.last))
-            continue
-        first, last = max(axis.first, same.first), min(axis.last, same.last)
-        if first > last:
-            return None
-        terms.append((axis.step - same.step, first, last))
-    return terms + [(-axis.step, axis.first, axis.last) for axis in axes.values()]
-
-
-def _earlier_trips(
-    before: AffineFormula, after: AffineFormula, *, listed_first: bool
-) -> Iterator[list[Term]]:
-    """Yield the distances between trips, for each way in which one access may come first.
-
-    Loops around both are common; in order from the outermost, their trips are equal, then those of
-    one loop ascend, and those of all further loops are any.
-    """
-    own = {axis.number: axis for axis in _axes(before, "trip")}
-    common, others = [], []
-    for axis in _axes(after, "trip"):
-        same = own.pop(axis.number, None)
-        if same is None:
-            others.append((axis.step, axis.first, axis.last))
-        else:
-            common.append((same, axis))
-    others += [(-axis.step, axis.first, axis.last) for axis in own.values()]
-    equal: list[Term] = []
-    for level, (earlier, later) in enumerate(common):
-        distance = _ascending(earlier, later)
-        if distance is not None:
-            inner = [
-                term
-                for first, second in common[level + 1 :]
-                for term in (
-                    (second.step, second.first, second.last),
-                    (-first.step, first.first, first.last),
-                )
-            ]
-            yield [*equal, *distance, *inner, *others]
-        first, last = max(earlier.first, later.first), min(earlier.last, later.last)
-        if first > last:
-            return
-        equal.append((later.step - earlier.step, first, last))
-    if listed_first:
-        yield [*equal, *others]
-
-
-def _ascending(earlier: AffineAxis, later: AffineAxis) -> list[Term] | None:
-    """Return the distances of a later trip from an earlier one, None if there is no such pair."""
-    low, high = max(1, later.first - earlier.last), later.last - earlier.first
-    if low > high:
-        return None
-    if earlier.step == later.step:
-        return [(later.step, low, high)]
-    return [
-        (later.step, later.first, later.last),
-        (-earlier.step, earlier.first, earlier.last),
-    ]
-
-
-def _can_meet(constant: int, terms: Sequence[Term], widths: tuple[int, int]) -> bool:
-    """Return whether a sum of steps can be so small that two elements overlap.
-
-    `widths` are those of the store and of the read, in bytes: they overlap if the read begins less
-    than the store's width after the store, or the store less than the read's width after the read.
-    """
-    merged: dict[int, tuple[int, int]] = {}
-    for step, low, high in terms:
-        if step < 0:
-            step, low, high = -step, -high, -low
-        if step:
-            least, most = merged.get(step, (0, 0))
-            merged[step] = least + low, most + high
-    steps = sorted(((step, *ends) for step, ends in merged.items()), reverse=True)
-    reaches = [(0, 0)]
-    for step, low, high in reversed(steps):
-        least, most = reaches[-1]
-        reaches.append((least + step * low, most + step * high))
-    reaches.reverse()
-    remaining = _MOST_STEPS
-
-    def meets(total: int, position: int) -> bool:
-        nonlocal remaining
-        least, most = reaches[position]
-        if total + least >= widths[0] or total + most <= -widths[1]:
-            return False
-        if position == len(steps) or remaining <= 0:
+        if _may_meet(bound, store, read, trips[level:], is_earlier if trip in atoms else None):
             return True
-        step, low, high = steps[position]
-        least, most = reaches[position + 1]
-        # Only numbers of steps from which the smaller steps can reach 0.
-        low = max(low, -((total + most + widths[1] - 1) // step))
-        high = min(high, (widths[0] - 1 - total - least) // step)
-        remaining -= 1 + max(0, high - low)
-        if remaining <= 0:
-            return True
-        return any(meets(total + step * number, position + 1) for number in range(low, high + 1))
+    return listed_first and _may_meet(bound, store, read)
 
-    return meets(constant, 0)
+
+def _may_meet(
+    bound: BoundCall,
+    store: SymbolicAccess,
+    read: SymbolicAccess,
+    separate_trips: Sequence[Symbol] = (),
+    when: When | None = None,
+) -> bool:
+    shared = shared_by_lanes(bound.call.module, separate_trips)
+    sides = _sharer(bound, store), _sharer(bound, read)
+    return not isinstance(meeting(bound, *sides, Actors(None, shared, when)), NoConflict)
+
+
+def _sharer(bound: BoundCall, access: SymbolicAccess) -> Sharer:
+    argument = bound.call.arguments[access.argument or 0]
+    assert isinstance(argument, TensorArgument)
+    form = bound.ranges.form(access.offset) + argument.offset_bytes
+    side = Side(form, access.element_bytes, bound.active(access))
+    role = roles_of(bound.call.module).by_op[access.op.index]
+    return Sharer(access, role, argument.storage, side, None)

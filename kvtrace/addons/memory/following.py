@@ -19,8 +19,8 @@ from kvtrace.addons.memory.lives import Birth, Life, Lives, Place
 from kvtrace.addons.memory.moves import made_of
 from kvtrace.addons.memory.operator_effects import Operator, OperatorTensor
 from kvtrace.addons.memory.reads import Answered, Reads
-from kvtrace.addons.memory.states import Effect, NewStates, Spoiling, State
-from kvtrace.metrics.byte_ranges import ByteRanges
+from kvtrace.addons.memory.states import Effect, Spoiling, State
+from kvtrace.metrics.byte_ranges import NOTHING, ByteRanges
 from kvtrace.schema.errors import DamagedFile
 
 _ELSEWHERE: Final = "a kernel stored at addresses that it made of integers or loaded from memory"
@@ -136,7 +136,7 @@ class Follower:
         """
         self._operators, self._stores_elsewhere = operators, elsewhere
         self.lives = Lives()
-        self._states = NewStates()
+        self._new_states: dict[tuple[int, bool], State] = {}
         self.answers: list[Answered] | None = None
         self._writers: dict[Effect, tuple[Place, Effect]] = {}
         self._operated: dict[Effect, tuple[Place, Effect]] = {}
@@ -435,15 +435,22 @@ class Follower:
         if life is None:
             return self._new_life(begin, size, Birth("unseen"), time, whole=True)
         if life.size != size:  # the tensor of an allocation that was rounded up
-            life.size, life.state, life.rounded = size, self._states.empty(size), False
+            life.size, life.state, life.rounded = size, self._new_state(size), False
         return life
 
     def _new_life(self, begin: int, size: int, birth: Birth, time: int, *, whole: bool) -> Life:
-        state = self._states.whole(size) if whole else self._states.empty(size)
-        life = Life(begin, size, state, birth, time)
+        life = Life(begin, size, self._new_state(size, whole=whole), birth, time)
         for old in self.lives.add(life):
             self._end(old)
         return life
+
+    def _new_state(self, size: int, *, whole: bool = False) -> State:
+        """Return the state of bytes that nobody wrote, or of bytes that were all written."""
+        state = self._new_states.get((size, whole))
+        if state is None:
+            unwritten = NOTHING if whole else ByteRanges.of(0, size)
+            state = self._new_states[size, whole] = State(size, unwritten)
+        return state
 
     def _step(self, life: Life, effect: Effect, place: Place, time: int, origin: int) -> None:
         """Follow what an operator does to a storage."""

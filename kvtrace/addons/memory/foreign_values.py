@@ -7,63 +7,58 @@ unwritten memory, which is no harm until something uses them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
 from kvtrace.addons.memory.boxed_accesses import Boxing
 from kvtrace.addons.memory.digit_forms import NoBoxes
+from kvtrace.addons.memory.effects import StorageEffect
 from kvtrace.addons.memory.reads import uses_of
 from kvtrace.addons.memory.states import Spoiling
 from kvtrace.evaluate import TensorArgument
+from kvtrace.ir import Op
 from kvtrace.ir.ops import effect_of
-from kvtrace.symbolic.conditions import FALSE, TRUE, AtLeast, Condition, conjunction, disjunction
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from kvtrace.addons.memory.effects import StorageEffect
-    from kvtrace.ir import Op
-    from kvtrace.recorded_calls.recorded import Call
-    from kvtrace.symbolic.summary import Access
+from kvtrace.metrics.byte_ranges import NOTHING, ByteRanges
+from kvtrace.recorded_calls.recorded import Call
+from kvtrace.symbolic.conditions import AtLeast, Condition, conjunction, disjunction
+from kvtrace.symbolic.summary import Access
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ForeignValues:
-    """Values that a load outside the storage of its argument brings into another storage.
+class ForeignValues(Spoiling):
+    """Bytes with values that a load brings from outside the storage of its argument.
 
-    `op` is the load; `source` and `target` are the indices of the arguments. Bytes that only
-    perhaps get foreign values are the doubtful ones of `spoiling`.
+    `op` is the load of `call`; `source` and `target` are the indices of the arguments. Doubtful are
+    bytes that only perhaps get foreign values.
     """
 
-    op: Op
-    source: int
-    target: int
-    spoiling: Spoiling
+    call: Call = field(kw_only=True)
+    op: Op = field(kw_only=True)
+    source: int = field(kw_only=True)
+    target: int = field(kw_only=True)
 
 
 def foreign_values(
-    call: Call, effects: Sequence[StorageEffect]
-) -> Mapping[StorageEffect, ForeignValues]:
+    boxing: Boxing, effects: Sequence[StorageEffect]
+) -> dict[StorageEffect, ForeignValues]:
     """Return the foreign values that a call stores, by the storage.
 
     Loads whose addresses are no formulas are left out: whether they leave their storage is the
-    question of the rule `out-of-bounds`. Errors as `BoundCall`.
+    question of the rule `out-of-bounds`.
     """
-    boxing = Boxing(call)
-    found: dict[StorageEffect, ForeignValues] = {}
-    for access in boxing.symbolic:
+    foreign: dict[StorageEffect, ForeignValues] = {}
+    for access in boxing.accesses:
         if effect_of(access.op) != "load" or access.argument is None:
             continue
-        outside = _outside(call, access)
+        outside = _outside(boxing.bound.call, access)
         if not _happens(boxing, access, outside):
             continue
         for effect in effects:
-            spoiling = _spoiling(call, boxing, access, outside, effect)
-            if spoiling is not None:
-                values = ForeignValues(access.op, access.argument, effect.args[0], spoiling)
-                found.setdefault(effect, values)
-    return found
+            values = _values(boxing, access, outside, effect)
+            if values is not None:
+                foreign.setdefault(effect, values)
+    return foreign
 
 
 def _outside(call: Call, access: Access) -> Condition:
@@ -79,30 +74,42 @@ def _outside(call: Call, access: Access) -> Condition:
 
 def _happens(boxing: Boxing, access: Access, condition: Condition) -> bool:
     try:
-        return any(True for _ in boxing.boxed(access, condition))
+        return bool(boxing.touched(access, condition))
     except NoBoxes:
         return False
 
 
-def _spoiling(
-    call: Call, boxing: Boxing, access: Access, outside: Condition, effect: StorageEffect
-) -> Spoiling | None:
-    """Return which bytes of a storage get values that a load takes from outside; None: none."""
+def _values(
+    boxing: Boxing, access: Access, outside: Condition, effect: StorageEffect
+) -> ForeignValues | None:
+    """Return the bytes of a storage that get values that a load takes from outside; None: none."""
+    foreign, doubtful = _bytes(boxing, access, outside, effect)
+    if not (foreign or doubtful) or access.argument is None:
+        return None
+    call = boxing.bound.call
+    name = call.arguments[access.argument].name
+    return ForeignValues(
+        foreign, doubtful, f"it may be made of what {call.kernel} reads beyond {name}",
+        call=call, op=access.op, source=access.argument, target=effect.args[0],
+    )  # fmt: skip
+
+
+def _bytes(
+    boxing: Boxing, access: Access, outside: Condition, effect: StorageEffect
+) -> tuple[ByteRanges, ByteRanges]:
+    """Return the bytes of a storage that surely get such values, and those that perhaps do."""
     surely, perhaps = TouchedBytes(), TouchedBytes()
-    name = call.arguments[access.argument or 0].name
-    doubt = f"it may be made of what {call.kernel} reads beyond {name}"
     try:
-        for touched, unknown in ((surely, FALSE), (perhaps, TRUE)):
-            for store, kept in uses_of(access, boxing, call.module, unknown):
-                if store is None:
-                    if unknown is TRUE and effect.may_store:
-                        return Spoiling(doubtful=effect.may_store, doubt=doubt)
-                elif store.argument is None or store.argument in effect.args:
+        for use in uses_of(access, boxing):
+            store = use.store
+            if store is None:
+                if effect.may_write:
+                    return NOTHING, effect.may_write
+            elif store.argument is None or store.argument in effect.args:
+                for touched, kept in ((surely, use.surely), (perhaps, use.perhaps)):
                     lanes = conjunction((store.active, outside, kept))
-                    for boxed in boxing.boxed(store, lanes):
-                        touched.add(boxed)
+                    touched.include(boxing.touched(store, lanes))
         foreign = surely.listed(effect.size)
-        doubtful = perhaps.listed(effect.size) - foreign
+        return foreign, perhaps.listed(effect.size) - foreign
     except (NoBoxes, NotListed):
-        return Spoiling(doubtful=effect.may_store, doubt=doubt) if effect.may_store else None
-    return Spoiling(foreign, doubtful, doubt) if foreign or doubtful else None
+        return NOTHING, effect.may_write

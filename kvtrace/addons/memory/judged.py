@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 import pyarrow as pa
 
 from kvtrace.addons.memory.confirmations import evidence_by_line, is_recorded
-from kvtrace.addons.memory.effects import StorageEffect, Unknown
+from kvtrace.addons.memory.effects import StorageEffect
 from kvtrace.addons.memory.events import event_parts
 from kvtrace.addons.memory.following import Follower
 from kvtrace.addons.memory.repeats import follow_repeating
@@ -164,7 +164,7 @@ def declared_verdicts(
     """
     for effect in effects.values():
         names = [call.arguments[index].name for index in effect.args]
-        if not effect.may_store or not effect.stores:
+        if not effect.may_write or not effect.stores:
             continue
         yield _verdict(names, effect, declared)
 
@@ -180,19 +180,18 @@ def _verdict(names: list[str], effect: StorageEffect, declared: Declaration) -> 
         )  # fmt: skip
     if any(map(declared.permits_update, names)):
         return _proven(op, name, declared)
-    read_first, stored = effect.read_first, effect.may_store
-    if isinstance(read_first, Unknown):
+    if effect.unlisted_reads:
         reason = f"which elements of {name} it reads before it stores them: {effect.reason}"
         return Verdict(DECLARED, "unknown", op, f"not known is {reason}", reason=effect.reason,
                        access="store", arg=name)  # fmt: skip
-    if read_first & stored:
+    if effect.reads & effect.may_write:
         return Verdict(
             DECLARED, "violation", op,
             f"{name} is read and then changed, and {_RESTORED[declared.source]}: each trial of the "
             "autotuner changes what the next one reads, and the launch that follows",
             method="followed", access="store", arg=name,
         )  # fmt: skip
-    if effect.may_read & stored:
+    if effect.may_read & effect.may_write:
         return Verdict(DECLARED, "unknown", op, f"not known is whether {name} is read before it is "
                        f"changed: {effect.reason}", reason=effect.reason, access="store",
                        arg=name)  # fmt: skip

@@ -35,7 +35,7 @@ def missing_stores(call: Call, effect: StorageEffect, missing: ByteRanges) -> li
     for site in effect.stores:
         accesses = [
             access
-            for access in boxing.symbolic
+            for access in boxing.accesses
             if access.op is site.op and (access.argument is None or access.argument in effect.args)
         ]
         try:
@@ -50,10 +50,8 @@ def _why(boxing: Boxing, accesses: list[Access], size: int, missing: ByteRanges)
     unmasked, unbranched = TouchedBytes(), TouchedBytes()
     for access in accesses:
         running = conjunction(loop.running for loop in access.loops)
-        for boxed in boxing.boxed(access, access.reached):
-            unmasked.add(boxed)
-        for boxed in boxing.boxed(access, running):
-            unbranched.add(boxed)
+        unmasked.include(boxing.touched(access, access.reached))
+        unbranched.include(boxing.touched(access, running))
     by_mask = missing & unmasked.listed(size)
     by_branch = (missing & unbranched.listed(size)) - by_mask
     sizes: dict[Why, int] = {"mask": by_mask.size, "branch": by_branch.size}

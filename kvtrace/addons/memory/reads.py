@@ -12,7 +12,7 @@ from kvtrace.addons.memory.digit_forms import NoBoxes
 from kvtrace.addons.memory.lives import Birth, Life, Place
 from kvtrace.addons.memory.moves import is_computed
 from kvtrace.addons.memory.states import Answer, Reading, Spoiling, State
-from kvtrace.ir import Module, Op, Value
+from kvtrace.ir import Op, Value
 from kvtrace.ir.flow import flow_of
 from kvtrace.ir.ops import KINDS, Kind, effect_of
 from kvtrace.ir.updates import data_of
@@ -134,65 +134,79 @@ class Answered(NamedTuple):
 # value counts as a use of all of its lanes.
 
 
-def used_reads(call: Call, effect: StorageEffect, *, surely: bool = False) -> ByteRanges:
-    """Return the bytes of a storage that the call may read and use; others are read and dropped.
+def used_reads(call: Call, effect: StorageEffect) -> tuple[ByteRanges, ByteRanges]:
+    """Return the bytes of a storage that the call surely uses, and those that it may use.
 
-    It is a subset of `effect.may_read`; all of it where uses are not known. `surely`: without those
-    that a choice may drop whose condition is not known.
+    Others are read and dropped. Both are subsets of `effect.may_read`; all of it where uses are not
+    known. Between them are those that a choice may drop whose condition is not known.
     """
-    unknown = FALSE if surely else TRUE
     boxing = Boxing(call)
-    touched = TouchedBytes()
+    surely, perhaps = TouchedBytes(), TouchedBytes()
     try:
-        for access in boxing.symbolic:
+        for access in boxing.accesses:
             if access.kind == "store":
                 continue
             if access.argument is None or access.argument in effect.args:
-                for boxed in boxing.boxed(access, _used(access, boxing, call.module, unknown)):
-                    touched.add(boxed)
-        return effect.may_read & touched.listed(effect.size)
+                for touched, kept in zip((surely, perhaps), _used(access, boxing), strict=True):
+                    touched.include(boxing.touched(access, kept))
+        used = (touched.listed(effect.size) & effect.may_read for touched in (surely, perhaps))
+        return next(used), next(used)
     except (NoBoxes, NotListed):
-        return effect.may_read
+        return effect.may_read, effect.may_read
 
 
-def _used(access: Access, boxing: Boxing, module: Module, unknown: Condition) -> Condition:
-    """Return the condition that a lane's value is used; `unknown`: that of unknown choices."""
+def _used(access: Access, boxing: Boxing) -> tuple[Condition, Condition]:
+    """Return the conditions that a lane's value is surely used, and that it may be."""
     if effect_of(access.op) != "load":
-        return access.active
-    uses = [
-        kept if store is None else conjunction((kept, store.active))
-        for store, kept in uses_of(access, boxing, module, unknown)
-    ]
-    return conjunction((access.active, disjunction(uses)))
+        return access.active, access.active
+    uses = list(uses_of(access, boxing))
+    surely = disjunction(conjunction((use.surely, use.reached)) for use in uses)
+    perhaps = disjunction(conjunction((use.perhaps, use.reached)) for use in uses)
+    return conjunction((access.active, surely)), conjunction((access.active, perhaps))
 
 
-def uses_of(
-    access: Access, boxing: Boxing, module: Module, unknown: Condition
-) -> Iterator[tuple[Access | None, Condition]]:
-    """Yield where the value of a load's lanes goes, and the condition that a lane's is kept.
+class Use(NamedTuple):
+    """An end of what becomes of a load's lanes, and the conditions that a lane comes there.
 
-    That is a store that has the same lanes, lane by lane, or None for any other use. `unknown` is
-    the condition of a choice whose condition is not known.
+    `store` has the same lanes, lane by lane; None: any other use. A choice whose condition is not
+    known keeps no lane `surely`, and each one `perhaps`.
     """
-    stores = {store.op: store for store in boxing.symbolic if store.kind == "store"}
-    flow = flow_of(module)
-    followed: set[tuple[int, Condition]] = set()
-    pending: list[tuple[Value, Condition]] = [(value, TRUE) for value in access.op.results]
+
+    store: Access | None
+    surely: Condition
+    perhaps: Condition
+
+    @property
+    def reached(self) -> Condition:
+        """The condition that a lane is active in the store."""
+        return TRUE if self.store is None else self.store.active
+
+
+def uses_of(access: Access, boxing: Boxing) -> Iterator[Use]:
+    """Yield the uses of the values of a load's lanes."""
+    stores = {store.op: store for store in boxing.accesses if store.kind == "store"}
+    flow = flow_of(boxing.bound.call.module)
+    followed: set[tuple[int, Condition, Condition]] = set()
+    pending: list[tuple[Value, Condition, Condition]]
+    pending = [(value, TRUE, TRUE) for value in access.op.results]
     while pending:
-        value, kept = pending.pop()
-        if (value.id, kept) in followed:
+        value, surely, perhaps = pending.pop()
+        if (value.id, surely, perhaps) in followed:
             continue
-        followed.add((value.id, kept))
+        followed.add((value.id, surely, perhaps))
         for use in flow.uses(value):
             if is_choice(use):
-                chosen = boxing.chosen(use, value, access) or unknown
-                pending += [(result, conjunction((kept, chosen))) for result in use.results]
+                chosen = boxing.chosen(use, value, access)
+                kept = (
+                    conjunction((surely, chosen or FALSE)),
+                    conjunction((perhaps, chosen or TRUE)),
+                )
+                pending += [(result, *kept) for result in use.results]
             elif use.name in KINDS and KINDS[use.name].kind is Kind.ELEMENTWISE:
-                pending += [(result, kept) for result in use.results]
-            elif _stores_value(use, value) and _is_beside(stores.get(use), access):
-                yield stores[use], kept
+                pending += [(result, surely, perhaps) for result in use.results]
             else:
-                yield None, kept
+                store = stores.get(use) if _stores_value(use, value) else None
+                yield Use(store if _is_beside(store, access) else None, surely, perhaps)
 
 
 def _stores_value(use: Op, value: Value) -> bool:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kvtrace.addons.memory.effects import StorageEffect, StoreSite, Unknown
+from kvtrace.addons.memory.effects import StorageEffect, Storing, reading_op
+from kvtrace.addons.memory.foreign_values import ForeignValues
 from kvtrace.addons.memory.missing_stores import Why, missing_stores
 from kvtrace.addons.memory.moves import is_computed
-from kvtrace.addons.memory.reading_ops import first_reading_op, reading_op
 from kvtrace.addons.memory.reads import used_reads
 from kvtrace.addons.memory.rules import DECLARED, READ, RESULT, RULES
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import source_stack
-from kvtrace.ir.locations import Frame
 from kvtrace.text import plural
 from kvtrace.verdicts.verdict import Verdict, row_of
 
@@ -25,9 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kvtrace.addons.memory.following import Follower, Leftover
-    from kvtrace.addons.memory.foreign_values import ForeignValues
     from kvtrace.addons.memory.lives import Birth, Place
-    from kvtrace.addons.memory.operator_effects import Operator
     from kvtrace.addons.memory.reads import Reads, Unwritten
     from kvtrace.addons.memory.run_memory import RunMemory
     from kvtrace.addons.memory.states import Spoiling, State
@@ -35,57 +31,6 @@ if TYPE_CHECKING:
     from kvtrace.metrics.byte_ranges import ByteRanges
     from kvtrace.recorded_calls.recorded import Call
     from kvtrace.verdicts.verdict import Answer
-
-
-class OperatorLine(NamedTuple):
-    """A tensor of an operator, and where the operator was called: its frames, innermost first."""
-
-    operator: Operator
-    tensor: int
-    frames: Sequence[Frame]
-
-
-class StoringCall(NamedTuple):
-    """The call of a kernel that left out what an operator reads, and the name of its argument."""
-
-    call: Call
-    argument: str
-
-
-def operator_row(
-    line: OperatorLine,
-    rule: str,
-    verdict: Answer,
-    message: str,
-    stacks: StackRows,
-    *,
-    reason: str | None = None,
-    stored_by: StoringCall | None = None,
-) -> dict[str, Any]:
-    """Return a verdict on what an operator reads as a row of the table `findings`.
-
-    It has the call of the kernel that left out what is read, or none; `stacks` receives the frames.
-    """
-    frames = tuple(line.frames)
-    operator, tensor = line.operator, line.operator.tensors[line.tensor]
-    identity = (
-        rule, verdict, operator.name, line.tensor, tensor.dtype, tensor.shape, tensor.strides,
-        [(frame.file, frame.line) for frame in frames],
-        None if stored_by is None else (stored_by.call.kernel, stored_by.argument),
-    )  # fmt: skip
-    return {
-        "finding_id": hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:32],
-        "call_id": None if stored_by is None else stored_by.call.call_id,
-        "rule": rule,
-        "verdict": verdict,
-        "severity": RULES[rule]["severity"] if verdict == "violation" else "note",
-        "access": "load",
-        "stack_id": stacks.add(frames),
-        "arg": None if stored_by is None else stored_by.argument,
-        "method": "followed",
-        "reason": reason,
-        "message": message,
-    }
 
 
 _Row = dict[str, Any]
@@ -109,7 +54,6 @@ class Rows:
     def __init__(self, memory: RunMemory, follower: Follower, stacks: StackRows) -> None:
         self._memory, self._follower, self._stacks = memory, follower, stacks
         self._places = memory.places
-        self._foreign = memory.foreign()
         self._used: set[Spoiling] = set()
 
     def rows(self) -> Iterator[JudgedRow]:
@@ -144,9 +88,9 @@ class Rows:
         for place, writer in self._follower.undeclared.items():
             yield JudgedRow(self._undeclared(place, writer))
         unused = self._follower.spoiled - self._used - self._follower.carried
-        for spoiling, foreign in self._foreign.items():
-            if spoiling in unused and not spoiling.doubtful:
-                yield JudgedRow(self._unused(*foreign))
+        for values in self._memory.foreign():
+            if values in unused and not values.doubtful:
+                yield JudgedRow(self._unused(values))
 
     def _row(self, call: Call, verdict: Verdict) -> _Row:
         severity = RULES[verdict.rule]["severity"]
@@ -155,16 +99,42 @@ class Rows:
     def _judged(self, row: _Row, birth: Birth, reads: int = 0) -> JudgedRow:
         """Return a row with its line; those on storages of other origins are other findings."""
         identity = f"{row['finding_id']} {self._places.birth(birth)}"
-        row["finding_id"] = sha256(identity.encode()).hexdigest()[:32]
+        row["finding_id"] = _id_of(identity)
         line = ""
         if row["verdict"] == "violation":
             line = self._places.allocated_at(birth)
             row["other_stack_id"] = self._stacks.add(self._places.birth_frames(birth))
         return JudgedRow(row, line, reads)
 
-    def _line(self, place: Place) -> OperatorLine:
+    def _operator_row(
+        self, place: Place, rule: str, verdict: Answer, message: str, *, reason: str | None = None,
+        by: _Stored | None = None,
+    ) -> _Row:  # fmt: skip
+        """Return a verdict on a tensor of an operator as a row of the table `findings`.
+
+        It has the call of the kernel that left out what is read, or none.
+        """
+        frames = tuple(self._places.frames(place.row))
         operator = self._memory.operators[place.row]
-        return OperatorLine(operator, place.argument, self._places.frames(place.row))
+        tensor = operator.tensors[place.argument]
+        identity = (
+            rule, verdict, operator.name, place.argument, tensor.dtype, tensor.shape,
+            tensor.strides, [(frame.file, frame.line) for frame in frames],
+            None if by is None else (by.call.kernel, by.argument.name),
+        )  # fmt: skip
+        return {
+            "finding_id": _id_of(json.dumps(identity)),
+            "call_id": None if by is None else by.call.call_id,
+            "rule": rule,
+            "verdict": verdict,
+            "severity": RULES[rule]["severity"] if verdict == "violation" else "note",
+            "access": "load",
+            "stack_id": self._stacks.add(frames),
+            "arg": None if by is None else by.argument.name,
+            "method": "followed",
+            "reason": reason,
+            "message": message,
+        }
 
     def _undisputed(self, place: Place, reads: Reads) -> _Row | None:
         """Return the verdict on reads of which none is a violation, of operators if unknown."""
@@ -175,16 +145,14 @@ class Rows:
                 f"whether all that {self._places.operator(place.row)} reads was written is not "
                 f"known: {reads.reason}"
             )
-            return operator_row(
-                self._line(place), READ, "unknown", message, self._stacks, reason=reads.reason
-            )
+            return self._operator_row(place, READ, "unknown", message, reason=reads.reason)
         call = self._memory.calls[place.row].call
         if call is None:
             return None
         if reads.unknown:
             return self._unknown(call, place, reads.reason)
         argument = call.arguments[place.argument]
-        op = first_reading_op(call, self._memory.calls[place.row].effects[place.argument])
+        op = self._memory.calls[place.row].effects[place.argument].first_reading_op
         uses = "uses" if reads.unwritten else "reads"
         return self._row(call, Verdict(
             READ, "proven", op, f"all that it {uses} of {argument.name} was written before",
@@ -197,12 +165,12 @@ class Rows:
         names = list(dict.fromkeys(self._memory.operators[place.row].name for place in places))
         message = f"all that operators of PyTorch read of {tensors} was written before: "
         message += ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
-        return operator_row(self._line(places[-1]), READ, "proven", message, self._stacks)
+        return self._operator_row(places[-1], READ, "proven", message)
 
     def _unknown(self, call: Call, place: Place, reason: str) -> _Row:
         """Return the verdict that reads are unknown, for a reason."""
         name = call.arguments[place.argument].name
-        op = first_reading_op(call, self._memory.calls[place.row].effects[place.argument])
+        op = self._memory.calls[place.row].effects[place.argument].first_reading_op
         return self._row(call, Verdict(
             READ, "unknown", op, f"whether all that it reads of {name} was written is not known: "
             f"{reason}", reason=reason, access="load", arg=name,
@@ -216,14 +184,14 @@ class Rows:
         argument = call.arguments[place.argument]
         assert isinstance(argument, TensorArgument)
         effect = judged.effects[place.argument]
-        used = used_reads(call, effect).moved(first.origin - argument.offset_bytes)
-        unwritten = first.reading.unwritten & used
+        moved = first.origin - argument.offset_bytes
+        surely, perhaps = (used.moved(moved) for used in used_reads(call, effect))
+        unwritten = first.reading.unwritten & perhaps
         if not unwritten:
             return None  # what is read is dropped
-        surely = used_reads(call, effect, surely=True).moved(first.origin - argument.offset_bytes)
         if not unwritten & surely:
             return self._unknown(call, place, "a choice on data may drop what nobody wrote")
-        op = reading_op(call, effect, unwritten.moved(argument.offset_bytes - first.origin))
+        op = reading_op(call, effect, unwritten.moved(-moved))
         size = argument.element.bytes
         elements = _elements(unwritten, first.origin, size)
         often = f", in {plural(first.count, 'launch')}" if first.count > 1 else ""
@@ -271,11 +239,7 @@ class Rows:
             f"{self._places.operator(place.row)} reads {_elements(unwritten, offset, size)} of "
             f"{name}, and {self._made(state, unwritten, size)}{often}{history}"
         )
-        by = stored or copied
-        return operator_row(
-            self._line(place), READ, "violation", message, self._stacks,
-            stored_by=None if by is None else StoringCall(by.call, by.argument.name),
-        )  # fmt: skip
+        return self._operator_row(place, READ, "violation", message, by=stored or copied)
 
     def _leftover(self, place: Place, leftover: Leftover) -> _Row:
         unwritten = leftover.state.unwritten
@@ -295,7 +259,7 @@ class Rows:
             f"{self._history(leftover.birth, leftover.state, unwritten, size, offset)}"
         )
         if stored is None:
-            return operator_row(self._line(place), RESULT, "violation", message, self._stacks)
+            return self._operator_row(place, RESULT, "violation", message)
         return self._row(*stored.verdict(RESULT, message, unwritten))
 
     def _made(self, state: State, unwritten: ByteRanges, size: int) -> str:
@@ -309,16 +273,15 @@ class Rows:
 
     def _brought(self, state: State, unwritten: ByteRanges) -> str | None:
         """Return from where a call brought foreign values into some bytes, if one did."""
-        for spoiling in reversed(state.spoilings):
-            foreign = self._foreign.get(spoiling)
-            if foreign is not None and spoiling.reaches(unwritten):
-                call, values = foreign
-                name = call.arguments[values.source].name
-                return f"made by {call.kernel} of what it reads beyond {name}"
+        for values in reversed(state.spoilings):
+            if isinstance(values, ForeignValues) and values.reaches(unwritten):
+                name = values.call.arguments[values.source].name
+                return f"made by {values.call.kernel} of what it reads beyond {name}"
         return None
 
-    def _unused(self, call: Call, foreign: ForeignValues) -> _Row:
+    def _unused(self, foreign: ForeignValues) -> _Row:
         """Return the verdict that no harm came of a load that leaves its storage."""
+        call = foreign.call
         source, target = (call.arguments[i].name for i in (foreign.source, foreign.target))
         return self._row(call, Verdict(
             READ, "proven", foreign.op, f"nothing in this run uses what it reads beyond {source} "
@@ -407,31 +370,30 @@ class _Stored:
 
     def leaves_out(self, missing: ByteRanges) -> bool:
         """Return whether the call is known to store to the storage, and none of some bytes."""
-        stored = self.effect.stored
-        return not isinstance(stored, Unknown) and bool(stored) and not stored & missing
+        stored = self.effect.writes
+        return bool(stored) and not stored & missing
 
     def text(self, missing: ByteRanges, size: int, origin: int) -> str:
         """Return what the call wrote, and why it left out some bytes of the storage.
 
         `size` is that of an element in bytes, which are counted from byte `origin` on.
         """
-        kernel, stored, sites = self.call.kernel, self.effect.stored, self.effect.stores
+        kernel, stored, sites = self.call.kernel, self.effect.writes, self.effect.stores
         if not any(site.runs for site in sites):
             return f"{kernel} has a store to it that no program reaches"
-        part = (
-            "an unknown part of it" if isinstance(stored, Unknown) else _part(stored, origin, size)
-        )
+        is_known = not self.effect.unlisted_writes
+        part = _part(stored, origin, size) if is_known else "an unknown part of it"
         site, why = self._at_fault(missing)
         line = next((frame.line for frame in source_stack(site.op)), None)
         is_one = len(sites) == 1 or line is None
         its = "its" if is_one else f"line {line}'s"
         that = "that" if is_one else f"line {line}'s"
         text = _WHY.get(why or "", "").format(its=its, that=that)
-        if why == "grid" and not isinstance(stored, Unknown) and stored:
+        if why == "grid" and stored:
             text += _gap(stored, missing)
         return f"{kernel} stored {part}{text}"
 
-    def _at_fault(self, missing: ByteRanges) -> tuple[StoreSite, Why | None]:
+    def _at_fault(self, missing: ByteRanges) -> tuple[Storing, Why | None]:
         """Return the store that has most to do with missing bytes, and why it leaves them out.
 
         It has their addresses, but a mask or a branch keeps it from them; else it is the first.
@@ -446,6 +408,10 @@ def _gap(stored: ByteRanges, missing: ByteRanges) -> str:
     if _first(missing) >= stored.array[-1, 1]:
         return ": its grid or a loop is too small"
     return ": a tile, stride or step leaves gaps" if _first(missing) > _first(stored) else ""
+
+
+def _id_of(identity: str) -> str:
+    return sha256(identity.encode()).hexdigest()[:32]
 
 
 def _first(unwritten: ByteRanges) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import dropwhile
 from typing import Any, Final
 
-from kvtrace.addons.memory.effects import StorageEffect, Unknown, depends_on_contents, effects_of
+from kvtrace.addons.memory.effects import StorageEffect, depends_on_contents, effects_of
 from kvtrace.addons.memory.following import CallStorage
 from kvtrace.addons.memory.foreign_values import ForeignValues, foreign_values
 from kvtrace.addons.memory.lives import Birth
@@ -18,7 +18,7 @@ from kvtrace.addons.memory.operator_effects import (
     OperatorTensor,
     operator_effects,
 )
-from kvtrace.addons.memory.states import Effect, Spoiling
+from kvtrace.addons.memory.states import Effect
 from kvtrace.evaluate import TensorArgument
 from kvtrace.figures.lines import is_plumbing, place_of
 from kvtrace.ir.locations import Frame
@@ -128,8 +128,6 @@ class JudgedCall:
     storages: tuple[CallStorage, ...]
     effects: Mapping[int, StorageEffect] = field(default_factory=dict)
     """Effects by the argument of the `CallStorage`."""
-    foreign: Mapping[int, ForeignValues] = field(default_factory=dict)
-    """Values that it stores from beyond its storages, by the argument of the `CallStorage`."""
     elsewhere: bool = False
 
 
@@ -166,20 +164,18 @@ class RunMemory:
         """Return the call, with the contents of a launch, that has an effect on a storage."""
         if not self._by_effect:
             self._by_effect = {
-                storage.effect: judged
-                for judged in (*self.calls.values(), *self.launches.values())
-                for storage in judged.storages
+                storage.effect: judged for judged in self._judged for storage in judged.storages
             }
         return self._by_effect[effect]
 
-    def foreign(self) -> dict[Spoiling, tuple[Call, ForeignValues]]:
-        """Return the foreign values that calls store, and the calls, by what they spoil."""
-        return {
-            values.spoiling: (judged.call, values)
-            for judged in (*self.calls.values(), *self.launches.values())
-            for values in judged.foreign.values()
-            if judged.call is not None
-        }
+    def foreign(self) -> list[ForeignValues]:
+        """Return the foreign values that calls store."""
+        storages = (storage for judged in self._judged for storage in judged.storages)
+        return [s.foreign for s in storages if isinstance(s.foreign, ForeignValues)]
+
+    @property
+    def _judged(self) -> tuple[JudgedCall, ...]:
+        return (*self.calls.values(), *self.launches.values())
 
 
 def _judged_call(call: Call | UnreadyCall, arguments: Sequence[Mapping[str, Any]]) -> JudgedCall:
@@ -200,10 +196,9 @@ def _judged_call(call: Call | UnreadyCall, arguments: Sequence[Mapping[str, Any]
     positions = {argument["name"]: position for position, argument in enumerate(addressed)}
     storages: list[CallStorage] = []
     effects: dict[int, StorageEffect] = {}
-    foreign: dict[int, ForeignValues] = {}
-    found = effects_of(call)
-    foreign_by_storage = foreign_values(call, found.storages)
-    for effect in found.storages:
+    of_call = effects_of(call)
+    foreign = foreign_values(of_call.boxing, of_call.storages) if of_call.boxing else {}
+    for effect in of_call.storages:
         tensors = [
             (positions[argument.name], index, argument.offset_bytes)
             for index, argument in ((index, call.arguments[index]) for index in effect.args)
@@ -212,7 +207,6 @@ def _judged_call(call: Call | UnreadyCall, arguments: Sequence[Mapping[str, Any]
         if not tensors or not effect.size:
             continue
         (position, index, offset), *others = tensors
-        brought = foreign_by_storage.get(effect)
         distances = tuple((other, distance - offset) for other, _, distance in others)
         storages.append(
             CallStorage(
@@ -220,16 +214,14 @@ def _judged_call(call: Call | UnreadyCall, arguments: Sequence[Mapping[str, Any]
                 index,
                 offset,
                 effect.size,
-                _effect(effect),
+                effect,
                 distances,
                 bool(effect.stores),
-                None if brought is None else brought.spoiling,
+                foreign.get(effect),
             )
         )
         effects[index] = effect
-        if brought is not None:
-            foreign[index] = brought
-    return JudgedCall(call, tuple(storages), effects, foreign, found.elsewhere)
+    return JudgedCall(call, tuple(storages), effects, of_call.elsewhere)
 
 
 def _judged_launches(
@@ -258,17 +250,6 @@ def _judged_launches(
 def _anything(size: int, reason: str) -> Effect:
     whole = ByteRanges.of(0, size)
     return Effect(may_read=whole, may_write=whole, reason=reason)
-
-
-def _effect(effect: StorageEffect) -> Effect:
-    return Effect(
-        _known(effect.read_first), effect.may_read, _known(effect.stored), effect.may_store,
-        effect.reason,
-    )  # fmt: skip
-
-
-def _known(listed: ByteRanges | Unknown) -> ByteRanges:
-    return ByteRanges() if isinstance(listed, Unknown) else listed
 
 
 def _operator(row: Mapping[str, Any]) -> Operator:

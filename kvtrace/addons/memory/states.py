@@ -166,25 +166,3 @@ class State:
             by for by in self.spoilings if by.reaches(unwritten) or by.reaches(doubtful)
         )
         return State(self.size, unwritten, doubtful, doubt, (self, effect), spoilings)
-
-
-class NewStates:
-    """The states of storages that were just allocated, one for each size."""
-
-    def __init__(self) -> None:
-        self._empty: dict[int, State] = {}
-        self._whole: dict[int, State] = {}
-
-    def empty(self, size: int) -> State:
-        """Return the state of `size` bytes that nobody wrote."""
-        state = self._empty.get(size)
-        if state is None:
-            state = self._empty[size] = State(size, ByteRanges.of(0, size))
-        return state
-
-    def whole(self, size: int) -> State:
-        """Return the state of `size` bytes that were all written."""
-        state = self._whole.get(size)
-        if state is None:
-            state = self._whole[size] = State(size, NOTHING)
-        return state

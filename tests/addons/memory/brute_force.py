@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from kvtrace.addons.memory.effects import Unknown
 from kvtrace.evaluate import Observer, Storage, TensorArgument, evaluate
 from kvtrace.evaluate.arguments import with_storages
 from kvtrace.ir.updates import update_of
@@ -114,12 +113,10 @@ def assert_bounds(effects, truth):
     """Assert that effects bound what was marked, and are equal to it where they say so."""
     for effect in effects.storages:
         stored, read_first = truth[effect.args[0]]
-        assert bytes_of(effect.may_store) >= stored, effect
+        assert bytes_of(effect.may_write) >= stored, effect
         assert bytes_of(effect.may_read) >= read_first, effect
-        if not isinstance(effect.stored, Unknown):
-            assert bytes_of(effect.stored) <= stored, effect
-        if not isinstance(effect.read_first, Unknown):
-            assert bytes_of(effect.read_first) <= read_first, effect
-        if effect.exact:
-            assert bytes_of(effect.stored) == bytes_of(effect.may_store) == stored
-            assert bytes_of(effect.read_first) == bytes_of(effect.may_read) == read_first
+        assert bytes_of(effect.writes) <= stored, effect
+        assert bytes_of(effect.reads) <= read_first, effect
+        if not effect.reason:
+            assert bytes_of(effect.writes) == bytes_of(effect.may_write) == stored
+            assert bytes_of(effect.reads) == bytes_of(effect.may_read) == read_first

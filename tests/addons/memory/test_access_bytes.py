@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
-from kvtrace.addons.memory.formulas import AffineAxis, AffineFormula, FormulaAccess
 from kvtrace.evaluate.observe import Access, AccessParts
 from kvtrace.metrics.byte_ranges import ByteRanges
 from tests.addons.memory.brute_force import bytes_of
@@ -18,34 +17,24 @@ from tests.support.thorough import usually
 SIZE = 400
 
 
-def by_formula(base, axes, width, origin=0):
-    """An access over lanes of axes (step, count), and its bytes."""
-    lanes = (
-        AffineAxis("lane", number, step, 0, count - 1) for number, (step, count) in enumerate(axes)
-    )
-    formula = AffineFormula(base, tuple(lanes), origin)
-    starts = [
-        base + sum(i * step for i, (step, _) in zip(point, axes, strict=True))
-        for point in product(*(range(count) for _, count in axes))
-    ]
-    access = FormulaAccess(
-        LOAD, "load", 0, width, 1, 1, len(starts), min(starts), max(starts), formula=formula
-    )
-    return access, {start + origin + byte for start in starts for byte in range(width)}
+STEPS = st.lists(st.tuples(st.integers(1, 40), st.integers(1, 5)), max_size=3).map(tuple)
+ELEMENTS = st.tuples(st.integers(-20, 300), STEPS, st.sampled_from([1, 2, 4]))
 
 
-AXES = st.lists(st.tuples(st.integers(-40, 40), st.integers(1, 5)), max_size=3)
-FORMULAS = st.builds(by_formula, st.integers(0, 300), AXES, st.sampled_from([1, 2, 4]))
+def bytes_by_points(first, steps, width):
+    """The bytes of elements at a first byte plus sums of steps, point by point."""
+    points = product(*(range(count) for _, count in steps))
+    starts = [first + sum(i * s for i, (s, _) in zip(p, steps, strict=True)) for p in points]
+    return {start + byte for start in starts for byte in range(width)}
 
 
 @settings(max_examples=usually(50, thorough=200), deadline=None)
-@given(st.lists(FORMULAS, min_size=1, max_size=4))
-def test_unions_of_formulas_have_the_bytes_of_all_points(formulas):
+@given(st.lists(ELEMENTS, min_size=1, max_size=4))
+def test_unions_of_regular_elements_have_the_bytes_of_all_points(sets):
     touched = TouchedBytes()
-    expected = set()
-    for access, points in formulas:
-        touched.add(access)
-        expected |= points
+    for elements in sets:
+        touched.add_elements(*elements)
+    expected = set().union(*(bytes_by_points(*elements) for elements in sets))
 
     assert bytes_of(touched.listed(SIZE)) == {byte for byte in expected if 0 <= byte < SIZE}
     assert bytes_of(touched.hull(SIZE)) >= bytes_of(touched.listed(SIZE))
@@ -68,21 +57,15 @@ def test_lanes_that_are_masked_off_are_left_out(active, constant):
 def test_sets_that_fit_together_are_joined_before_they_are_listed():
     touched = TouchedBytes()
     for first in (4, 0):
-        access, _ = by_formula(first, [(8, 3)], 4)
-        axes = (AffineAxis("lane", 0, 8, 0, (1 << 22) - 1),)
-        formula = access.formula._replace(axes=axes)
-        last = first + 8 * ((1 << 22) - 1)
-        touched.add(FormulaAccess(LOAD, "load", 0, 4, 1, 1, 1 << 22, first, last, formula=formula))
+        touched.add_elements(first, ((8, 1 << 22),), 4)
 
     assert touched.listed(1 << 25) == ByteRanges.of(0, 1 << 25)
 
 
 def test_too_many_ranges_have_a_hull_and_a_reason():
-    formula = AffineFormula(0, (AffineAxis("lane", 0, 8, 0, (1 << 21) - 1),))
-    last = 8 * ((1 << 21) - 1)
     touched = TouchedBytes()
-    touched.add(FormulaAccess(LOAD, "load", 0, 4, 1, 1, 1 << 21, 0, last, formula=formula))
+    touched.add_elements(0, ((8, 1 << 21),), 4)
 
     with pytest.raises(NotListed, match="scattered"):
         touched.listed(1 << 24)
-    assert touched.hull(1 << 24) == ByteRanges.of(0, last + 4)
+    assert touched.hull(1 << 24) == ByteRanges.of(0, (1 << 24) - 4)

@@ -17,7 +17,7 @@ def stored(kernel_call, name="out"):
         for effect in effects_of(kernel_call).storages
         if name in [kernel_call.arguments[index].name for index in effect.args]
     ]
-    return effect.stored if effect.exact else None
+    return effect.writes if not effect.reason else None
 
 
 def test_slots_of_all_tokens_are_stored():

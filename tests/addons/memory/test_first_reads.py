@@ -5,6 +5,8 @@ import torch
 
 from kvtrace.addons.memory import first_reads
 from kvtrace.addons.memory.effects import effects_of
+from kvtrace.addons.memory.first_reads import may_precede
+from kvtrace.verdicts.binding import BoundCall
 from tests.addons.memory import effect_kernels as kernels
 from tests.addons.memory.brute_force import assert_bounds, call_of, marked
 
@@ -21,8 +23,8 @@ def call():
 def test_what_a_program_stored_is_not_read_first(call):
     _, scratch, _ = effects_of(call).storages
 
-    assert scratch.exact
-    assert list(scratch.read_first) == [(63 * 4, 64 * 4), (127 * 4, 128 * 4)]
+    assert not scratch.reason
+    assert list(scratch.reads) == [(63 * 4, 64 * 4), (127 * 4, 128 * 4)]
 
 
 def test_too_many_elements_leave_bounds_with_the_reason(call, monkeypatch):
@@ -32,6 +34,24 @@ def test_too_many_elements_leave_bounds_with_the_reason(call, monkeypatch):
 
     _, scratch, _ = effects.storages
     assert "too large" in scratch.reason
-    assert not scratch.read_first
+    assert not scratch.reads
     assert scratch.may_read.size == 191 * 4
     assert_bounds(effects, marked(call))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "n", "is_preceded"),
+    [
+        (kernels.scaled_in_place, {"n": 100, "COUNT": 2}, False),
+        (kernels.shifted_in_loop, {"COUNT": 4}, True),
+        (kernels.divided_in_place, {"n": 256, "INNER": 64, "COUNT": 4}, True),
+    ],
+)
+def test_formulas_tell_the_stores_of_earlier_trips_that_reach_a_read(kernel, n, is_preceded):
+    constants = {name: value for name, value in n.items() if name.isupper()} | {"BLOCK": 64}
+    arguments = {"x": torch.ones(1024)} | {k: v for k, v in n.items() if not k.isupper()}
+    bound = BoundCall(call_of(kernel, (2,), arguments, constants))
+    read, store = bound.summary.accesses
+
+    assert may_precede(bound, store, read, listed_first=False) == is_preceded
+    assert may_precede(bound, read, read, listed_first=True)

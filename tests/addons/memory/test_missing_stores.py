@@ -51,6 +51,6 @@ def test_the_reason_for_missing_bytes_is_named(planted):
     call = call_of(*launch)
     effect = next(effect for effect in effects_of(call).storages if effect.stores)
 
-    (reason,) = missing_stores(call, effect, ByteRanges.of(0, effect.size) - effect.may_store)
+    (reason,) = missing_stores(call, effect, ByteRanges.of(0, effect.size) - effect.may_write)
 
     assert reason == why

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvtrace.addons.memory.operator_effects import tensor_bytes
-from kvtrace.addons.memory.states import Effect, NewStates
+from kvtrace.addons.memory.states import Effect, State
 from kvtrace.metrics.byte_ranges import MOST_RANGES, ByteRanges
 
 SIZE = 24
@@ -26,7 +26,7 @@ def effects(draw):
 
 @given(st.lists(effects(), max_size=6))
 def test_steps_are_those_of_single_bytes(steps):
-    state = NewStates().empty(SIZE)
+    state = State(SIZE, ByteRanges.of(0, SIZE))
     never, maybe = np.ones(SIZE, bool), np.zeros(SIZE, bool)
     for reads, may_read, writes, may_write in steps:
         effect = Effect(*map(ranges, (reads, may_read, writes, may_write)), "data decides")
@@ -51,17 +51,17 @@ def test_steps_are_those_of_single_bytes(steps):
 
 
 def test_a_step_is_worked_out_once():
-    states = NewStates()
+    new = State(16, ByteRanges.of(0, 16))
     effect = Effect(writes=ByteRanges.of(0, 8), may_write=ByteRanges.of(0, 8))
-    first, _ = states.empty(16).step(effect)
-    assert states.empty(16).step(effect)[0] is first
+    first, _ = new.step(effect)
+    assert new.step(effect)[0] is first
     assert first.step(effect)[0] is first  # nothing changes
-    assert first.before == (states.empty(16), effect)
+    assert first.before == (new, effect)
 
 
 def test_bytes_in_too_many_places_are_in_doubt():
     size = 8 * MOST_RANGES
-    state = NewStates().empty(size)
+    state = State(size, ByteRanges.of(0, size))
     first, second = (
         Effect(writes=written, may_write=written)
         for written in (
