@@ -25,7 +25,8 @@ from kvtrace.addons.invariance.batches import (
     worst_comparison,
 )
 from kvtrace.addons.invariance.compared import Comparison
-from kvtrace.addons.invariance.output_results import OutputResult, ResultReason, RowGuard
+from kvtrace.addons.invariance.dependence import Reason
+from kvtrace.addons.invariance.output_results import OutputResult, RowGuard
 from kvtrace.addons.invariance.trees import Tree, are_extremes_alone
 from kvtrace.addons.invariance.witness import (
     BatchedCall,
@@ -71,7 +72,7 @@ def compare_sizes(result: OutputResult, options: Options) -> None:
     )
     if result.verdict == "proven" and (missed := _smallest_uncompared_size(result)) is not None:
         text = f"the launch at {missed} rows, whose stored elements are not followed"
-        result.reasons = (*result.reasons, ResultReason("unknown", "address", text, result.source))
+        result.reasons = (*result.reasons, Reason("unknown", "address", text, result.source))
         result.verdict = "unknown"
     if result.verdict == "proven" and result.update_axes is not None:
         _note_collected(result, compared_calls)
@@ -167,7 +168,7 @@ def _note_stored(result: OutputResult, launches: Sequence[ComparedCall]) -> None
             element = int(np.flatnonzero(small != large)[0])
             states = tuple("stored" if mask[element] else "not stored" for mask in (small, large))
             text = "other elements of a row are stored at another size of the batch"
-            _add_reason(result, ResultReason("size", "guard", text, result.source))
+            _add_reason(result, Reason("size", "guard", text, result.source))
             result.witness = Witness(
                 element, f"{sizes[0]} rows", f"{size} rows", (states[0], states[1])
             )
@@ -183,7 +184,7 @@ def _note_left_out_rows(result: OutputResult, kept: Sequence[ComparedCall]) -> N
         if left_out is not None:
             row, count = left_out
             text = f"row {row} of {count} is not stored"
-            _add_reason(result, ResultReason("size", "guard", text, result.source))
+            _add_reason(result, Reason("size", "guard", text, result.source))
             result.is_certain_change = True
 
 
@@ -241,11 +242,11 @@ def _note_collected(result: OutputResult, launches: Sequence[ComparedCall]) -> N
         text = "an atomic update by all programs, whose number changes with the batch"
     else:
         return
-    result.reasons = (*result.reasons, ResultReason("unknown", "data", text, result.source))
+    result.reasons = (*result.reasons, Reason("unknown", "data", text, result.source))
     result.verdict = "unknown"
 
 
-def _add_reason(result: OutputResult, why: ResultReason) -> None:
+def _add_reason(result: OutputResult, why: Reason) -> None:
     result.reasons = tuple(dict.fromkeys((*result.reasons, why)))
     if result.verdict == "proven":
         result.verdict = "depends"
@@ -276,7 +277,7 @@ def _note_unlike(
     text = f"row {other} of {row_count} has other stored elements than row {first}"
     _add_reason(
         result,
-        ResultReason("grid" if not rows[other].any() else "row", "guard", text, result.source),
+        Reason("grid" if not rows[other].any() else "row", "guard", text, result.source),
     )
     inputs = (launch.call.arguments[n] for n in _argument_positions(launch.call, result.own))
     input_lengths = {
@@ -315,7 +316,7 @@ def _note_options(result: OutputResult, launches: Sequence[ComparedCall], option
     if options_by_size and change_sums and result.ordered_by:
         text = f"{', '.join(options_by_size)}, which decide the order of sums across lanes"
         result.is_certain_change = True
-        _add_reason(result, ResultReason("size", "data", text, result.source))
+        _add_reason(result, Reason("size", "data", text, result.source))
 
 
 def _smallest_uncompared_size(result: OutputResult) -> int | None:
@@ -356,19 +357,19 @@ def _is_difference_seen(result: OutputResult, *, rounds: bool) -> bool:
     )
 
 
-def _other_tree_reason(result: OutputResult, comparison: Comparison) -> ResultReason:
+def _other_tree_reason(result: OutputResult, comparison: Comparison) -> Reason:
     kind = "another expression"
     if comparison.relation == "reassociated":
         kind = "sums or maxima in another order"
-    return ResultReason("size", "data", f"{kind} at another size of the batch", result.source)
+    return Reason("size", "data", f"{kind} at another size of the batch", result.source)
 
 
 def _differing_scalars(
     result: OutputResult, launches: Sequence[ComparedCall]
-) -> tuple[ResultReason, ...]:
+) -> tuple[Reason, ...]:
     text = "{}, which differs between the recorded sizes of the batch"
     names = _differing_names(result, launches)
-    return tuple(ResultReason("size", "data", text.format(name), result.source) for name in names)
+    return tuple(Reason("size", "data", text.format(name), result.source) for name in names)
 
 
 def _differing_names(result: OutputResult, launches: Sequence[ComparedCall]) -> list[str]:

@@ -7,8 +7,8 @@ number, except in addresses of the row's own data.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, fields
+from typing import Final, Literal
 
 from kvtrace.addons.invariance.begins import Through, locating_integers, moving_uses
 from kvtrace.addons.invariance.coordinates import (
@@ -31,59 +31,73 @@ from kvtrace.addons.invariance.reads import (
 from kvtrace.addons.invariance.trees import Tree
 from kvtrace.addons.invariance.trees import tree as made
 from kvtrace.addons.invariance.wording import formula_text
+from kvtrace.ir import Op, source_stack
 from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction, less
 from kvtrace.symbolic.functions import Quotient, Remainder
 from kvtrace.symbolic.prover import Given, Ranges, follows
 from kvtrace.symbolic.summary import Summary
 from kvtrace.symbolic.terms import ZERO, Atom, Monomial, Substitution, Symbol, Term, as_term
 
-Cause = Literal["position", "grid", "size", "row", "rows", "update", "unknown"]
+Cause = Literal["position", "grid", "size", "row", "rows", "update", "race", "unknown"]
 """Dependence of a value: on the program or lane that computes it, the grid, the batch's size, the
-row's number, other rows' data, an update in any order, or a value that the walk does not follow."""
+row's number, other rows' data, an update in any order, programs that race on its memory, or a value
+that the walk does not follow."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLine:
+    """A source line; `file` and `line` are None if they were not recorded."""
+
+    file: str | None
+    line: int | None
+
+    @classmethod
+    def of(cls, op: Op) -> SourceLine:
+        """Return the innermost source line of an op."""
+        frames = source_stack(op)
+        return cls(frames[0].file, frames[0].line) if frames else cls(None, None)
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
     """A reason for which a row's value may change with its batch.
 
-    `through` is the role of the formula in the tree, `what` describes the dependence, and `op` is
-    the op's index.
+    `through` is the role of the formula in the tree, and `what` describes the dependence.
     """
 
     cause: Cause
     through: Through
     what: str
-    op: int
+    source: SourceLine
 
 
-@dataclass(frozen=True, slots=True)
-class ArgumentRead:
-    """A read of an argument; `own`: only the row's own part is read."""
+@dataclass(kw_only=True)
+class RowDependence:
+    """Dependences of a row's value, by the names of the kernel's arguments.
 
-    argument: str
-    own: bool
-    through: Through
-
-
-@dataclass(frozen=True, slots=True)
-class Dependence:
-    """Dependences of a tree: reasons against invariance, reads, and scalars in its formulas.
-
-    `floats` are the float arguments in the tree. `selecting` are integer tensors that select an
-    element of the row, as a label does; it is assumed that the element is in the row. `assumed`
-    are integer tensors whose entries are treated as the row's own data, `shared` those whose
-    entries are treated as equal in all batches. `guarding` are the scalars that only decide which
-    elements are stored.
+    Attributes:
+        reasons: Reasons against invariance.
+        own: Arguments of which only the row's own part is read.
+        shared: Arguments of which data shared by all rows are read.
+        scalars: Scalar arguments that the value depends on.
+        sizes: Scalar arguments that bound the number of rows.
+        selecting: Tensors of integers that are assumed to select inside the row, as a label does.
+        assumed: Tensors of integers whose entries are treated as the row's own data.
+        constant: Tensors of integers that are assumed to hold the same in all batches.
     """
 
-    reasons: tuple[Reason, ...]
-    reads: tuple[ArgumentRead, ...]
-    scalars: tuple[Symbol, ...]
-    selecting: tuple[str, ...]
-    floats: tuple[str, ...] = ()
-    assumed: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+    own: tuple[str, ...] = ()
     shared: tuple[str, ...] = ()
-    guarding: frozenset[Symbol] = frozenset()
+    scalars: tuple[str, ...] = ()
+    sizes: tuple[str, ...] = ()
+    selecting: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+    constant: tuple[str, ...] = ()
+
+
+DEPENDENCES: Final = tuple(field.name for field in fields(RowDependence))
+"""The names of the attributes of `RowDependence`."""
 
 
 @dataclass(frozen=True)
@@ -124,17 +138,25 @@ class RowDefinition:
 
 
 class DependenceCollector:
-    """Collector of a tree's dependences, by one walk over its nodes."""
+    """Collector of a stored tree's dependences, by one walk over its nodes.
 
-    def __init__(self, batch: RowDefinition, summary: Summary) -> None:
+    `scalars` are those in the tree's formulas and guards, `guarding` those that only decide which
+    elements are stored, and `floats` the float arguments in the tree.
+    """
+
+    def __init__(self, batch: RowDefinition, summary: Summary, store: Op) -> None:
         self._batch = batch
         self._rows = batch.coordinates
         self._summary = summary
+        self._ops = {op.index: op for op in summary.module.ops}
+        self._store = store
+        self.scalars: dict[Symbol, None] = {}
+        self.guarding: frozenset[Symbol] = frozenset()
+        self.floats: dict[str, None] = {}
         self._reasons: dict[Reason, None] = {}
-        self._reads: dict[ArgumentRead, None] = {}
-        self._scalars: dict[Symbol, None] = {}
+        self._reads: dict[str, bool] = {}
+        """Whether only the row's own part is read somewhere, by the argument."""
         self._selecting: dict[str, None] = {}
-        self._floats: dict[str, None] = {}
         self._own_integers: dict[str, None] = {}
         self._shared_integers: dict[str, None] = {}
         self._shifts: dict[str, int] = {}
@@ -142,10 +164,8 @@ class DependenceCollector:
         """Distances from the row's part at which each tensor of integers is read."""
         self._seen: set[tuple[Tree, Facts]] = set()
 
-    def follow(
-        self, tree: Tree, guards: Sequence[Condition] = (), store: Term = ZERO
-    ) -> Dependence:
-        """Return the dependences of a stored tree.
+    def follow(self, tree: Tree, guards: Sequence[Condition], store: Term) -> RowDependence:
+        """Return the dependences of a stored tree, except on scalars.
 
         Args:
             tree: The tree of the stored element.
@@ -155,7 +175,7 @@ class DependenceCollector:
         """
         guard = conjunction(guards)
         self._follow(tree, "data")
-        value_scalars = frozenset(self._scalars)
+        value_scalars = frozenset(self.scalars)
         if guard is not TRUE:
             self._follow(made("condition", (guard,), (), tree.op), "guard")
         nodes = list(tree.walk())
@@ -168,11 +188,15 @@ class DependenceCollector:
             name = self._tensor(use.content)
             what = f"where its data begin, which other rows decide: {name}"
             self._add_reason("rows", use.through, what, use.node or tree)
-        return Dependence(
-            tuple(self._reasons), tuple(self._reads), tuple(self._scalars), tuple(self._selecting),
-            tuple(self._floats), tuple(self._own_integers), tuple(self._shared_integers),
-            frozenset(self._scalars) - value_scalars,
-        )  # fmt: skip
+        self.guarding = frozenset(self.scalars) - value_scalars
+        return RowDependence(
+            reasons=tuple(self._reasons),
+            own=tuple(sorted(name for name, is_own in self._reads.items() if is_own)),
+            shared=tuple(sorted(name for name, is_own in self._reads.items() if not is_own)),
+            selecting=tuple(self._selecting),
+            assumed=tuple(sorted(self._own_integers)),
+            constant=tuple(sorted(self._shared_integers)),
+        )
 
     def _follow(self, tree: Tree, through: Through) -> None:
         pending: list[tuple[Tree, Facts, Through]] = [(tree, (), through)]
@@ -192,7 +216,7 @@ class DependenceCollector:
             self._note_element(node, facts)
         elif node.what == "argument":
             if not node.detail[1].startswith("!"):
-                self._floats[node.detail[0]] = None
+                self.floats[node.detail[0]] = None
         else:
             if node.what == "loop":
                 through = "trips"
@@ -204,7 +228,11 @@ class DependenceCollector:
                     self._add_reason("row", through, self._text(formula), node)
 
     def _add_reason(self, cause: Cause, through: Through, what: str, node: Tree) -> None:
-        self._reasons[Reason(cause, through, what, node.op)] = None
+        source = SourceLine.of(self._ops.get(node.op, self._store))
+        self._reasons[Reason(cause, through, what, source)] = None
+
+    def _add_read(self, argument: str, *, own: bool) -> None:
+        self._reads[argument] = self._reads.get(argument, False) or own
 
     def _text(self, formula: Term | Condition) -> str:
         return formula_text(formula, self._summary)
@@ -223,7 +251,7 @@ class DependenceCollector:
             if atom.kind == "content":
                 self._note_content(atom, through, node)
             elif atom.kind == "scalar" and atom not in self._batch.sizes:
-                self._scalars[atom] = None
+                self.scalars[atom] = None
             else:
                 cause = self._cause_of(atom)
                 if cause is not None:
@@ -280,7 +308,7 @@ class DependenceCollector:
         """Add the dependence on a loaded integer, such as the length of a sequence."""
         name = self._tensor(atom)
         is_of_row = any(not self._rows.isdisjoint(term.atoms()) for term in atom.at)
-        self._reads[ArgumentRead(name, is_of_row, through)] = None
+        self._add_read(name, own=is_of_row)
         (self._own_integers if is_of_row else self._shared_integers)[name] = None
         if not is_of_row and name in self._batch.batched_arguments:
             self._add_reason("rows", through, f"all rows of {name}", node)
@@ -314,7 +342,7 @@ class DependenceCollector:
             return
         addresses = selected_addresses(node)
         if addresses is None:
-            self._reads[ArgumentRead("an address in memory", False, "address")] = None
+            self._add_read("an address in memory", own=False)
         for argument, offset_of_argument in addresses or ():
             self._note_read(argument, offset_of_argument, node, facts)
 
@@ -325,7 +353,7 @@ class DependenceCollector:
         is_of_row = bool(factors) or any(
             not self._rows.isdisjoint(content.within()) for content in offset.symbols("content")
         )
-        self._reads[ArgumentRead(name, is_of_row, "data")] = None
+        self._add_read(name, own=is_of_row)
         if not self._rows.isdisjoint(without_contents(offset_in_row)):
             self._add_reason("row", "address", f"{name} at {self._text(offset)}", node)
         elif not is_of_row and name in self._batch.batched_arguments:
@@ -417,7 +445,7 @@ class DependenceCollector:
             for inside in atom.within()
             if isinstance(inside, Symbol) and is_number(inside) and self._is_recorded_stride(inside)
         }
-        self._scalars |= dict.fromkeys(divisors)
+        self.scalars |= dict.fromkeys(divisors)
         return Substitution(
             {divisor: as_term(self._batch.ranges.of(divisor)[0]) for divisor in divisors}
         )(offset)

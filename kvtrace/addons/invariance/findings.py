@@ -24,23 +24,14 @@ RULES: Final = {
 
 
 def _findings_of(trace: Trace, run: Run, asked: bool) -> Mapping[str, pa.Table] | None:
-    if not asked and not _may_have_contract(trace, run):
+    from kvtrace.addons.invariance.contracts import contracts_of
+
+    contracts = contracts_of(trace, (run,))
+    if not contracts and not asked:
         return None
     from kvtrace.addons.invariance.judged import findings_of  # most runs need none of its modules
 
-    return findings_of(trace, run, asked)
-
-
-def _may_have_contract(trace: Trace, run: Run) -> bool:
-    """Return whether the source of a run's kernels has the word that contracts have."""
-    from kvtrace.converters.source_lines import SourceLines
-
-    source = SourceLines(trace, (run,))
-    files = trace.table("kernels", (run,), ["file"]).column("file").unique().to_pylist()
-    return any(
-        "invariant" in line for file in files if file
-        for _, lines in source.blocks(file) for line in lines
-    )  # fmt: skip
+    return findings_of(trace, run, contracts, () if asked else tuple(contracts))
 
 
 ADDED: Final = AddedRules(RULES, _findings_of)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
 
+from kvtrace.addons.invariance.contracts import Contract
 from kvtrace.addons.invariance.findings import RULE
-from kvtrace.addons.invariance.output_results import OutputResult
-from kvtrace.addons.invariance.over import ROWS, Answer, Contract, answer_over, contracts_of
+from kvtrace.addons.invariance.output_results import Invariance, OutputResult
+from kvtrace.addons.invariance.over import ROWS, Answer, answer_over
 from kvtrace.addons.invariance.results import invariance_of
 from kvtrace.ir import Frame
 from kvtrace.ir.stacks import StackRows
-from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import Run, Selection, Trace
 
@@ -23,27 +24,21 @@ _SECONDS: Final = 10.0
 _SEVERITIES: Final = {"violation": "error", "unknown": "warning", "proven": "note"}
 
 
-def findings_of(trace: Trace, run: Run, asked: bool) -> Mapping[str, pa.Table] | None:
-    """Return findings about a run's kernels with a contract, or about all kernels if `asked`.
+def findings_of(
+    trace: Trace, run: Run, contracts: Mapping[str, Contract], kernels: Sequence[str]
+) -> Mapping[str, pa.Table]:
+    """Return findings about some of a run's kernels, or about all of them if none is named.
 
     Each output has a row in `findings`: proven, a violation with two values of an element, or
-    unknown with a reason. Source lines are in `stacks`. None if no kernel is judged.
+    unknown with a reason. Source lines are in `stacks`.
     """
-    contracts = contracts_of(trace, (run,))
-    if not contracts and not asked:
-        return None
-    calls: dict[str, Call] = {}
-    unready: dict[str, UnreadyCall] = {}
-    for call in calls_of(trace, run):
-        if isinstance(call, UnreadyCall):
-            unready.setdefault(call.kernel, call)
-        else:
-            calls.setdefault(call.kernel, call)
-    kernels = () if asked else tuple(contracts)
     invariance = invariance_of(Selection(trace, (run,)), kernels, seconds=_SECONDS)
     stacks = StackRows()
-    rows = [_row(result, calls[result.kernel], contracts, stacks) for result in invariance.outputs]
-    rows += _unjudged(calls, unready, {result.kernel for result in invariance.outputs}, contracts)
+    rows = [
+        _row(result, invariance.calls[result.kernel], contracts, stacks)
+        for result in invariance.outputs
+    ]
+    rows += _unjudged(invariance, contracts)
     return {
         name: pa.Table.from_pylist(listed, TABLES[name].schema)
         for name, listed in (("findings", rows), ("stacks", stacks.rows()))
@@ -66,24 +61,18 @@ def _row(
 
 
 def _unjudged(
-    calls: Mapping[str, Call],
-    unready: Mapping[str, Any],
-    judged: set[str],
-    contracts: Mapping[str, Contract],
+    invariance: Invariance, contracts: Mapping[str, Contract]
 ) -> Iterator[dict[str, Any]]:
     """Yield a finding for each kernel with a contract but without a judged output."""
+    judged = {result.kernel for result in invariance.outputs}
     for kernel, contract in contracts.items():
-        call = calls.get(kernel) or unready.get(kernel)
+        unready = invariance.unready.get(kernel)
+        call = invariance.calls.get(kernel) or unready
         if call is None or kernel in judged:
             continue
-        explanation = (
-            unready[kernel].reason
-            if kernel in unready
-            else "no output of the kernel could be followed"
-        )
-        yield _finding(
-            kernel, call.call_id, None, Answer("unknown", explanation), contract.over, contract
-        )
+        reason = "no output of the kernel could be followed" if unready is None else unready.reason
+        answer = Answer("unknown", reason)
+        yield _finding(kernel, call.call_id, None, answer, contract.over, contract)
 
 
 def _finding(

@@ -5,34 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from kvtrace.addons.invariance.dependence import RowDependence
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kvtrace.addons.invariance.batches import ComparedCall, SizeComparison
+    from kvtrace.addons.invariance.dependence import SourceLine
     from kvtrace.addons.invariance.determinism import Determinism
     from kvtrace.addons.invariance.rows import Outcome
     from kvtrace.addons.invariance.witness import Witness
+    from kvtrace.recorded_calls.recorded import Call, UnreadyCall
     from kvtrace.symbolic.conditions import Condition
     from kvtrace.symbolic.terms import Symbol
     from kvtrace.verdicts.verdict import Verdict
-
-
-@dataclass(frozen=True, slots=True)
-class SourceLine:
-    """A source line; `file` and `line` are None if they were not recorded."""
-
-    file: str | None
-    line: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class ResultReason:
-    """A reason for which a value may change with its batch, with the op's source line."""
-
-    cause: str
-    through: str
-    what: str
-    source: SourceLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +31,7 @@ class RowGuard:
 
 
 @dataclass
-class OutputResult:
+class OutputResult(RowDependence):
     """The result of an output of a kernel.
 
     Attributes:
@@ -54,14 +40,6 @@ class OutputResult:
         verdict: Whether a row's value is a function of the row alone; see `rows.Outcome`.
         rows: The number of axes of the output that number its rows.
         source: The source line of the store.
-        reasons: Reasons against invariance.
-        own: Arguments of which only the row's own part is read.
-        shared: Arguments of which data shared by all rows are read.
-        scalars: Scalar arguments that the value depends on.
-        sizes: Scalar arguments that bound the number of rows.
-        selecting: Tensors of integers that are assumed to select inside the row.
-        assumed: Tensors of integers whose entries are treated as the row's own data.
-        constant: Tensors of integers that are assumed to hold the same in all batches.
         options: Compile options that are not the same at all sizes of the batch, with the values.
         ordered_by: Operations that the compiled code orders: sums across lanes, matrix products.
         determinism: The verdict whether the kernel gives the same bits when it runs again.
@@ -88,15 +66,7 @@ class OutputResult:
     verdict: Outcome
     rows: int
     source: SourceLine
-    reasons: tuple[ResultReason, ...]
-    own: tuple[str, ...]
-    shared: tuple[str, ...]
-    scalars: tuple[str, ...]
-    sizes: tuple[str, ...]
-    selecting: tuple[str, ...]
     determinism: Determinism
-    assumed: tuple[str, ...] = ()
-    constant: tuple[str, ...] = ()
     ordered_by: frozenset[str] = frozenset()
     options: tuple[str, ...] = ()
     size_comparison: SizeComparison | None = None
@@ -124,10 +94,15 @@ class OutputResult:
 
 @dataclass(frozen=True)
 class Invariance:
-    """The results of all judged outputs, and a message for each call that was not judged."""
+    """The results of all judged outputs, and a message for each call that was not judged.
+
+    `calls` and `unready` are the first call of each kernel that can be evaluated, and that cannot.
+    """
 
     outputs: tuple[OutputResult, ...]
     failures: tuple[str, ...]
+    calls: Mapping[str, Call] = field(default_factory=dict)
+    unready: Mapping[str, UnreadyCall] = field(default_factory=dict)
 
     def count(self, verdict: Outcome) -> int:
         """Return the number of outputs with a verdict."""

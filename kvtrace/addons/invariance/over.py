@@ -1,17 +1,16 @@
 """Verdicts whether rows have the same results for any number of rows, argument value or grid.
 
-They are asked for by an option, or by contracts in kernels' source: `# kvtrace: invariant over M`,
-in a kernel or right above it.
+They are asked for by an option, or by contracts in kernels' source (`contracts.py`).
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from kvtrace.addons.invariance.output_results import OutputResult
+from kvtrace.addons.invariance.contracts import Contract, contracts_of
+from kvtrace.addons.invariance.output_results import Invariance, OutputResult
 from kvtrace.addons.invariance.text import (
     assumed_text,
     outcome_text,
@@ -20,11 +19,9 @@ from kvtrace.addons.invariance.text import (
     witness_text,
 )
 from kvtrace.addons.invariance.witness import witness_of_float
-from kvtrace.converters.findings.suppressions import marked_comments
-from kvtrace.converters.source_lines import SourceLines
 from kvtrace.evaluate.arguments import TensorArgument
-from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of
-from kvtrace.schema.trace import Run, Selection, Trace
+from kvtrace.recorded_calls.recorded import Call
+from kvtrace.schema.trace import Selection
 from kvtrace.text import wrapped
 
 ROWS: Final = "rows"
@@ -53,36 +50,24 @@ class OutputAnswer:
 
 
 def output_answers(
-    selection: Selection, outputs: Sequence[OutputResult], over: str | None
+    selection: Selection, invariance: Invariance, over: str | None
 ) -> tuple[OutputAnswer, ...]:
     """Return the answer for each output over a quantity, or over its kernel's contract if None.
 
     Outputs of kernels without a contract are then left out.
     """
     contracts = contracts_of(selection.trace, selection.runs) if over is None else {}
-    if over is None and not contracts:
-        return ()
-    calls: dict[str, Call] = {}
-    for call in _calls(selection):
-        calls.setdefault(call.kernel, call)
     answers = []
-    for result in outputs:
+    for result in invariance.outputs:
         contract = contracts.get(result.kernel)
         quantity = over or (contract and contract.over)
         if quantity:
-            answer = answer_over(result, quantity, calls.get(result.kernel))
+            answer = answer_over(result, quantity, invariance.calls[result.kernel])
             answers.append(OutputAnswer(result.kernel, result.output, quantity, answer, contract))
     return tuple(answers)
 
 
-def _calls(selection: Selection) -> Iterator[Call]:
-    for run in selection.runs:
-        for call in calls_of(selection.trace, run):
-            if not isinstance(call, UnreadyCall):
-                yield call
-
-
-def answer_over(result: OutputResult, over: str, call: Call | None) -> Answer:
+def answer_over(result: OutputResult, over: str, call: Call) -> Answer:
     """Return whether an output's rows have the same results over `rows`, `grid` or an argument.
 
     An output is invariant over an argument if its rows are invariant and its values do not depend
@@ -91,7 +76,7 @@ def answer_over(result: OutputResult, over: str, call: Call | None) -> Answer:
     Args:
         result: The output's result.
         over: `rows`, `grid` or an argument's name.
-        call: A recorded call of the kernel, for the names of its arguments; None: there is none.
+        call: A recorded call of the kernel, for the names of its arguments.
 
     """
     problem = None if over in (ROWS, GRID) else _not_a_number(over, call)
@@ -105,7 +90,7 @@ def answer_over(result: OutputResult, over: str, call: Call | None) -> Answer:
         return Answer("proven", "; ".join(filter(None, remarks)))
     if result.verdict == "proven":
         dependence = f"a row's value depends on {over}"
-        witness = None if call is None else witness_of_float(call, result.output, over)
+        witness = witness_of_float(call, result.output, over)
         if witness is None:
             return Answer("unknown", f"{dependence}; no row with two values was found")
         return Answer("violation", f"{dependence}; {witness_text(witness)}")
@@ -120,10 +105,8 @@ def answer_over(result: OutputResult, over: str, call: Call | None) -> Answer:
     return Answer("unknown", reasons or outcome_text(result.verdict))
 
 
-def _not_a_number(over: str, call: Call | None) -> str | None:
+def _not_a_number(over: str, call: Call) -> str | None:
     """Return the reason for which an argument cannot be a size of the batch, or None."""
-    if call is None:
-        return None
     parameters: Mapping[str, object] = {argument.name: argument for argument in call.arguments}
     if over not in parameters:
         return (
@@ -158,70 +141,3 @@ def answer_objects(found: Sequence[OutputAnswer]) -> list[dict[str, object]]:
         }
         for answer in found
     ]  # fmt: skip
-
-
-_CONTRACT: Final = re.compile(r"#\s*kvtrace:\s*invariant\s+over\s+(\w+)")
-_COMMENT: Final = re.compile(r"\s*(#|$)")
-_DEFINITION: Final = re.compile(r"\s*(?:async\s+)?(def|class)\b")
-
-
-@dataclass(frozen=True, slots=True)
-class Contract:
-    """A quantity over which a kernel's rows must be invariant, and the comment's file and line.
-
-    `over` is `rows`, `grid` or the name of an argument.
-    """
-
-    over: str
-    file: str
-    line: int
-
-
-def contracts_of(trace: Trace, runs: Sequence[Run]) -> Mapping[str, Contract]:
-    """Return the contracts of the runs' kernels, by kernel name.
-
-    The first contract in a kernel counts. Empty if no source was recorded.
-    """
-    lines = SourceLines(trace, runs)
-    kernels = trace.table("kernels", runs, ["name", "file", "line"]).to_pylist()
-    contracts_by_kernel: dict[str, Contract] = {}
-    for file in dict.fromkeys(kernel["file"] for kernel in kernels if kernel["file"]):
-        contracts = list(_contracts_in(file, lines))
-        if not contracts:
-            continue
-        for path, first, last in lines.definitions():
-            contracts_in_definition = [
-                contract
-                for contract, last_line in contracts
-                if path == file and contract.line <= last and first <= last_line
-            ]
-            for kernel in kernels if contracts_in_definition else ():
-                if kernel["file"] == file and first <= (kernel["line"] or 0) <= last:
-                    contracts_by_kernel.setdefault(kernel["name"], contracts_in_definition[0])
-    return contracts_by_kernel
-
-
-def _contracts_in(file: str, lines: SourceLines) -> Iterator[tuple[Contract, int]]:
-    """Yield each contract in a file with the last line of the statement that it belongs to."""
-    for first_line, block in lines.blocks(file):
-        for line, first, last, text in marked_comments(block):
-            match = _CONTRACT.search(text)
-            if match is not None:
-                counts_to = _definition_below(block, first, last)
-                yield Contract(match[1], file, line + first_line - 1), counts_to + first_line - 1
-
-
-def _definition_below(block: Sequence[str], first: int, last: int) -> int:
-    """Return the line of the `def` below a decorator's comment, else the statement's last line.
-
-    Args:
-        block: Lines of source.
-        first: Where the comment or its statement begins, a line counted from 1.
-        last: Where the statement ends.
-    """
-    code_line = next((n for n in range(first, last + 1) if not _COMMENT.match(block[n - 1])), None)
-    if code_line is None or not block[code_line - 1].lstrip().startswith("@"):
-        return last
-    below = ((n, _DEFINITION.match(block[n - 1])) for n in range(last + 1, len(block) + 1))
-    definition = next(((n, match) for n, match in below if match is not None), None)
-    return last if definition is None or definition[1][1] == "class" else definition[0]

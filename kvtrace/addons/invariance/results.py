@@ -10,22 +10,16 @@ from typing import Final
 from kvtrace.addons.invariance.across_sizes import ORDERING, Options, compare_sizes
 from kvtrace.addons.invariance.batches import Batch, ComparedCall
 from kvtrace.addons.invariance.coordinates import Unfollowed, first_row_of, with_leading_axes
+from kvtrace.addons.invariance.dependence import DEPENDENCES, Reason, SourceLine
 from kvtrace.addons.invariance.determinism import Determinism, determinism_of
 from kvtrace.addons.invariance.kernels import Kernel
-from kvtrace.addons.invariance.output_results import (
-    Invariance,
-    OutputResult,
-    ResultReason,
-    RowGuard,
-    SourceLine,
-)
+from kvtrace.addons.invariance.output_results import Invariance, OutputResult, RowGuard
 from kvtrace.addons.invariance.places import coordinates_of
 from kvtrace.addons.invariance.rows import Outcome, RowVerdict, rows_of
 from kvtrace.addons.invariance.stores import stored_elements
 from kvtrace.addons.invariance.trees import Tree, are_extremes_alone
 from kvtrace.clients.recorded import estimated_costs
 from kvtrace.evaluate.arguments import TensorArgument
-from kvtrace.ir import Op, source_stack
 from kvtrace.progress import progress
 from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of, kernels_of_calls
 from kvtrace.schema.errors import KvtraceError
@@ -53,6 +47,7 @@ def invariance_of(
 
     """
     failures: list[str] = []
+    unready: dict[str, UnreadyCall] = {}
     calls_by_kernel: dict[str, dict[int, list[Call]]] = {}
     options_of_calls: Options = {}
     costs: dict[str, float] = {}
@@ -64,6 +59,7 @@ def invariance_of(
                 continue
             if isinstance(call, UnreadyCall):
                 failures.append(f"call {call.call_id} of {call.kernel}: {call.reason}")
+                unready.setdefault(call.kernel, call)
             else:
                 variants = calls_by_kernel.setdefault(call.kernel, {})
                 variants.setdefault(id(call.module), []).append(call)
@@ -77,7 +73,8 @@ def invariance_of(
             outputs += _judge_kernel(judged, options_of_calls, failures, seconds)
             report(done := done + costs[kernel], sum(costs.values()))
     _note_unseen(outputs)
-    return Invariance(tuple(outputs), tuple(failures))
+    first_calls = {name: next(iter(calls.values()))[0] for name, calls in calls_by_kernel.items()}
+    return Invariance(tuple(outputs), tuple(failures), first_calls, unready)
 
 
 def _note_unseen(outputs: Sequence[OutputResult]) -> None:
@@ -159,7 +156,7 @@ def _judge_kernel(
                 else "how its launches compare"
             )
             text = f"{subject}, for which {seconds:g} s did not suffice"
-            result.reasons = (*result.reasons, ResultReason("unknown", "data", text, result.source))
+            result.reasons = (*result.reasons, Reason("unknown", "data", text, result.source))
             result.verdict = "unknown"
         _apply_race(result)
     return list(results.values())
@@ -170,7 +167,7 @@ def _apply_race(result: OutputResult) -> None:
     race = result.race
     is_assumed = result.verdict in ("proven", "whole")
     if race is not None and race.verdict == "violation" and is_assumed:
-        reason = ResultReason("race", "data", race.message, _place(race.op))
+        reason = Reason("race", "data", race.message, SourceLine.of(race.op))
         result.verdict, result.reasons = "unknown", (*result.reasons, reason)
 
 
@@ -253,8 +250,7 @@ def _merge(result: OutputResult, other: OutputResult) -> None:
     result.calls += 1
     if _WORST.index(other.verdict) < _WORST.index(result.verdict):
         result.verdict, result.source, result.rows = (other.verdict, other.source, other.rows)
-    result.reasons = tuple(dict.fromkeys((*result.reasons, *other.reasons)))
-    for name in ("own", "shared", "scalars", "sizes", "selecting", "assumed", "constant"):
+    for name in DEPENDENCES:
         setattr(result, name, tuple(dict.fromkeys((*getattr(result, name), *getattr(other, name)))))
     result.ordered_by |= other.ordered_by
     if result.determinism.answer == "proven":
@@ -262,19 +258,10 @@ def _merge(result: OutputResult, other: OutputResult) -> None:
 
 
 def _result(call: Call, verdict: RowVerdict, determinism: Determinism) -> OutputResult:
-    ops = {op.index: op for op in call.module.ops}
-    own = {read.argument for read in verdict.reads if read.own}
-    shared = {read.argument for read in verdict.reads} - own
     return OutputResult(
-        call.kernel, verdict.argument, verdict.verdict, len(verdict.row_axes), _place(verdict.op),
-        tuple(
-            ResultReason(
-                reason.cause, reason.through, reason.what, _place(ops.get(reason.op, verdict.op))
-            )
-            for reason in verdict.reasons
-        ),
-        tuple(sorted(own)), tuple(sorted(shared)), verdict.scalars, verdict.sizes,
-        verdict.selecting, determinism, verdict.assumed, verdict.shared, _ordered_by(verdict.tree),
+        call.kernel, verdict.argument, verdict.verdict, len(verdict.row_axes),
+        SourceLine.of(verdict.op), determinism, _ordered_by(verdict.tree),
+        **{name: getattr(verdict, name) for name in DEPENDENCES},
     )  # fmt: skip
 
 
@@ -286,11 +273,6 @@ def _ordered_by(tree: Tree | None) -> frozenset[str]:
     has_order = tree is not None and not are_extremes_alone((tree,))
     all_nodes: Iterable[Tree] = tree.walk() if tree is not None and has_order else ()
     return frozenset(node.what for node in all_nodes) & {"reduction", "product"}
-
-
-def _place(op: Op) -> SourceLine:
-    frames = source_stack(op)
-    return SourceLine(frames[0].file, frames[0].line) if frames else SourceLine(None, None)
 
 
 # -- several sizes of the batch ------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -19,11 +19,12 @@ from kvtrace.addons.invariance.coordinates import (
     with_leading_axes,
 )
 from kvtrace.addons.invariance.dependence import (
-    ArgumentRead,
     Cause,
     DependenceCollector,
     Reason,
     RowDefinition,
+    RowDependence,
+    SourceLine,
 )
 from kvtrace.addons.invariance.determinism import FREE
 from kvtrace.addons.invariance.elements import TooLarge
@@ -57,17 +58,16 @@ Outcome = Literal["proven", "violation", "depends", "whole", "unknown"]
 """
 
 
-@dataclass(frozen=True)
-class RowVerdict:
+@dataclass
+class RowVerdict(RowDependence):
     """The verdict on a store: is the stored value a function of its row alone?
 
     `row_axes` are the axes of the output that number the rows, outermost first: as many axes as the
-    verdict holds for. `sizes` are the scalars that bound the number of rows, `scalars` those that
-    the value depends on; for `selecting`, `assumed` and `shared` see `Dependence`. `unsplit_output`
-    is the output with its axes as strides give them. `ambiguous`: the strides of this call do not
-    tell the axes apart. `row_guards` are guards over the row's coordinate and scalars that may
-    leave out rows. `update_axes` are the axes of the grid along which programs update the
-    same elements, in any order; None: no such axes, or `reasons` say that they are not known.
+    verdict holds for. `unsplit_output` is the output with its axes as strides give them.
+    `ambiguous`: the strides of this call do not tell the axes apart. `row_guards` are guards over
+    the row's coordinate and scalars that may leave out rows. `update_axes` are the axes of the grid
+    along which programs update the same elements, in any order; None: no such axes, or `reasons`
+    say that they are not known.
     """
 
     access: Access
@@ -76,13 +76,6 @@ class RowVerdict:
     output: Output | None = None
     tree: Tree | None = None
     row_axes: tuple[Axis, ...] = ()
-    sizes: tuple[str, ...] = ()
-    reasons: tuple[Reason, ...] = ()
-    reads: tuple[ArgumentRead, ...] = ()
-    scalars: tuple[str, ...] = ()
-    selecting: tuple[str, ...] = ()
-    assumed: tuple[str, ...] = ()
-    shared: tuple[str, ...] = ()
     unsplit_output: Output | None = None
     ambiguous: bool = False
     row_guards: tuple[Condition, ...] = ()
@@ -133,10 +126,10 @@ def with_write_reasons(
         name = kernel.name(store.access.argument)
         for load in read_after_write(verdict.tree, store.access, kernel):
             text = f"{name}, which the kernel writes, too"
-            write_reasons[Reason("unknown", "data", text, load.op.index)] = None
+            write_reasons[Reason("unknown", "data", text, SourceLine.of(load.op))] = None
         if store is not verdict and store.access.argument == verdict.access.argument:
             text = f"several stores to {name} may write the same element"
-            write_reasons[Reason("unknown", "guard", text, store.op.index)] = None
+            write_reasons[Reason("unknown", "guard", text, SourceLine.of(store.op))] = None
     reasons = (*verdict.reasons, *write_reasons)
     return replace(verdict, reasons=reasons, verdict=_outcome(reasons))
 
@@ -170,7 +163,7 @@ def _verdict(access: Access, kernel: Kernel) -> RowVerdict:
         output = with_leading_axes(output, kernel.growing_steps(access.argument))
         tree = kernel.tree(access, output)
     except (Unfollowed, TooLarge) as error:
-        failure = Reason("unknown", "address", str(error), access.op.index)
+        failure = Reason("unknown", "address", str(error), SourceLine.of(access.op))
         ambiguous = isinstance(error, Ambiguous)
         return RowVerdict(access, name, "unknown", reasons=(failure,), ambiguous=ambiguous)
     if not output.axes:
@@ -233,26 +226,20 @@ def _verdict_for_rows(
     located = output.over_coordinates(simplifier.active)
     row_symbols = symbols_of_row(rows, simplifier, access)
     guards = guards_of(located, row_symbols, output, simplifier, sizes, kernel, rows)
-    dependence = DependenceCollector(batch, kernel.summary).follow(
-        tree, guards, simplifier.term(access.offset)
-    )
-    scalars = tuple(
-        dict.fromkeys(
-            (*dependence.scalars, *_choosing_scalars(access, located, row_symbols, kernel))
-        )
-    )
-    reasons = (
-        *dependence.reasons,
+    collector = DependenceCollector(batch, kernel.summary, access.op)
+    dependence = collector.follow(tree, guards, simplifier.term(access.offset))
+    choosing = _choosing_scalars(access, located, row_symbols, kernel)
+    scalars = dict.fromkeys((*collector.scalars, *choosing))
+    dependence.reasons += (
         *(_update_reasons(access) if update_axes is None else ()),
-        *_row_count_reasons(scalars, dependence.guarding, access, rows, kernel),
+        *_row_count_reasons(scalars, collector.guarding, access, rows, kernel),
     )
+    dependence.scalars = tuple(sorted((*map(kernel.scalar, scalars), *collector.floats)))
+    dependence.sizes = tuple(sorted(map(kernel.scalar, sizes)))
     return RowVerdict(
-        access, kernel.name(access.argument), _outcome(reasons), output, tree, rows,
-        tuple(sorted(map(kernel.scalar, sizes))), reasons, dependence.reads,
-        tuple(sorted((*map(kernel.scalar, scalars), *dependence.floats))), dependence.selecting,
-        tuple(sorted(dependence.assumed)), tuple(sorted(dependence.shared)),
+        access, kernel.name(access.argument), _outcome(dependence.reasons), output, tree, rows,
         row_guards=tuple(guard for guard in guards if is_of_rows(guard, rows)),
-        update_axes=update_axes,
+        update_axes=update_axes, **vars(dependence),
     )  # fmt: skip
 
 
@@ -304,7 +291,7 @@ def _choosing_scalars(
 
 
 def _row_count_reasons(
-    scalars: Sequence[Symbol],
+    scalars: Iterable[Symbol],
     guarding: Set[Symbol],
     access: Access,
     rows: Sequence[Axis],
@@ -327,7 +314,7 @@ def _row_count_reasons(
             if count in inner or count == 1:
                 text = f"{name}, which may be the number of rows: record the kernel at another size"
             cause: Cause = "unknown" if count in inner or count == 1 else "size"
-            reasons.append(Reason(cause, "data", text, access.op.index))
+            reasons.append(Reason(cause, "data", text, SourceLine.of(access.op)))
     return tuple(reasons)
 
 
@@ -372,6 +359,6 @@ def _update_reasons(access: Access) -> tuple[Reason, ...]:
         return ()
     if access.operator in FREE:
         text = "an atomic sum of floats, in any order of the programs"
-        return (Reason("update", "data", text, access.op.index),)
+        return (Reason("update", "data", text, SourceLine.of(access.op)),)
     text = f"an atomic {access.operator}, which may combine values of several programs"
-    return (Reason("unknown", "data", text, access.op.index),)
+    return (Reason("unknown", "data", text, SourceLine.of(access.op)),)

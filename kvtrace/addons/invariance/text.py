@@ -7,18 +7,15 @@ from math import isfinite
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
+from kvtrace.addons.invariance.dependence import DEPENDENCES
 from kvtrace.text import columns, plural, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kvtrace.addons.invariance.batches import SizeComparison
-    from kvtrace.addons.invariance.output_results import (
-        Invariance,
-        OutputResult,
-        ResultReason,
-        SourceLine,
-    )
+    from kvtrace.addons.invariance.dependence import Reason, SourceLine
+    from kvtrace.addons.invariance.output_results import Invariance, OutputResult
     from kvtrace.addons.invariance.rows import Outcome
     from kvtrace.addons.invariance.versions import Meaning, OutputMeaning
     from kvtrace.addons.invariance.witness import Witness
@@ -182,7 +179,7 @@ def outcome_text(outcome: Outcome) -> str:
     return _VERDICTS[outcome]
 
 
-def reason_text(why: ResultReason, *, through: bool = True) -> str:
+def reason_text(why: Reason, *, through: bool = True) -> str:
     """Return a reason as text, with the role of the formula if `through`, and the source line."""
     role = f"through the {why.through}; " if through else ""
     return f"{_CAUSES[why.cause]}: {why.what} ({role}{_place(why.source)})"
@@ -256,13 +253,7 @@ def _object(result: OutputResult) -> dict[str, Any]:
             }
             for why in result.reasons
         ],
-        "own": list(result.own),
-        "shared": list(result.shared),
-        "scalars": list(result.scalars),
-        "sizes": list(result.sizes),
-        "selecting": list(result.selecting),
-        "assumed": list(result.assumed),
-        "constant": list(result.constant),
+        **{name: list(getattr(result, name)) for name in DEPENDENCES if name != "reasons"},
         "options": list(result.options),
         "order": "compiled" if result.ordered_by else "program",
         "deterministic": result.determinism.answer,

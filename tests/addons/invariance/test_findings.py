@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from kvtrace.addons.invariance.contracts import contracts_of
 from kvtrace.addons.invariance.findings import RULE
-from kvtrace.addons.invariance.over import contracts_of
 from kvtrace.analysis.judging import judge_runs
 from kvtrace.cli import main
 from kvtrace.converters.findings import Finding

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtrace.addons.invariance.over import contracts_of
+from kvtrace.addons.invariance.contracts import contracts_of
 from kvtrace.capture.python_source import used_part
 from kvtrace.cli import main
 from kvtrace.schema.content import artifact_row

@@ -67,7 +67,7 @@ def command(
     selection = select(trace, run)
     chosen = chosen_kernels(kernel, called_kernels(selection) if kernel else ())
     invariance = invariance_of(selection, chosen or (), seconds=seconds)
-    answers = output_answers(selection, invariance.outputs, over)
+    answers = output_answers(selection, invariance, over)
     arithmetic = other_arithmetic(selection, invariance.outputs)
     if as_json:
         form = {**invariance_objects(invariance), "over": answer_objects(answers)}
