@@ -1,75 +1,26 @@
 """Inputs on which two versions of a kernel are compared: kinds of numbers that show mistakes.
 
-Each kind is a range in which some formulas overflow, vanish, cancel or divide by zero.
+Each kind is a range in which some formulas overflow, vanish, cancel or divide by zero. `_KINDS` has
+a row for each: what comparisons may conclude from it, and the numbers, made of normally distributed
+ones. For "plain singular" kinds, as zeros, an infinity in the second version alone is a difference.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, TypeAlias
 
 import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-Inputs = Literal["random numbers", "small numbers", "negative numbers",
-                 "numbers up to the limit of exp", "numbers around 10,000", "large numbers",
-                 "huge numbers", "minute numbers", "tiny numbers",
-                 "numbers with NaNs, infinities and zeros", "infinities among numbers",
-                 "zeros and ones", "nothing but zeros", "constants of the kernels",
-                 "nothing but NaNs", "NaNs among numbers", "nothing but -infinities",
-                 "numbers far below zero", "numbers far above zero", "numbers beyond the constants",
-                 "zeros in one tensor", "rows far apart", "operands that cancel",
-                 "numbers beside the constants", "numbers up to the largest",
-                 "-infinities in tiles", "other integers", "integers that are 0",
-                 "negative integers"]  # fmt: skip
-"""Kinds of contents of float tensors on which two versions are compared.
-
-Squares of "large" and "minute" numbers are finite and not 0, fourth powers are not; squares of
-"huge" and "tiny" numbers are not.
-"""
+Inputs: TypeAlias = str
+"""The name of a kind of contents of float tensors, in `INPUTS`."""
 
 EXPONENTS: Final[Inputs] = "numbers up to the limit of exp"
 """Inputs on which only overflow counts as a difference: roundings of exponents grow with them."""
-
-INPUTS: Final[tuple[Inputs, ...]] = get_args(Inputs)
-
-WITH_INTEGERS: Final[frozenset[Inputs]] = frozenset(
-    {"other integers", "integers that are 0", "negative integers"}
-)
-"""Random floats with integers other than the recorded ones: extreme ones, zeros, or of one sign."""
-
-OVERFLOWING: Final[frozenset[Inputs]] = frozenset(
-    {"infinities among numbers", "numbers up to the largest"}
-)
-"""Kinds on which sums in another order, or other forms of one formula, may be infinite or NaN."""
-
-OPTIONAL: Final[frozenset[Inputs]] = frozenset({
-    "constants of the kernels", "numbers beyond the constants", "numbers beside the constants",
-    "zeros in one tensor", "-infinities in tiles", *OVERFLOWING, *WITH_INTEGERS,
-})  # fmt: skip
-"""Kinds that some kernels are not compared on."""
-
-PLAIN: Final[frozenset[Inputs]] = frozenset({
-    "random numbers", "small numbers", "negative numbers", EXPONENTS, "numbers around 10,000",
-    "zeros and ones", "nothing but zeros", "constants of the kernels",
-    "numbers far below zero", "numbers far above zero", "numbers beyond the constants",
-    "zeros in one tensor", "rows far apart",
-})  # fmt: skip
-"""Kinds on which no version may overflow."""
-
-WITHOUT_OVERFLOW: Final[frozenset[Inputs]] = frozenset({
-    "zeros and ones", "nothing but zeros", "nothing but NaNs", "NaNs among numbers",
-})  # fmt: skip
-
-SINGULAR: Final[frozenset[Inputs]] = frozenset({
-    "zeros and ones", "nothing but zeros", "constants of the kernels",
-    "numbers far below zero", "numbers far above zero", "numbers beyond the constants",
-    "zeros in one tensor", "rows far apart",
-})  # fmt: skip
-"""Kinds with zero denominators, equal operands of comparisons, and whole rows out of range."""
 
 CANCELING: Final[Inputs] = "operands that cancel"
 """Inputs on which elements are compared one by one: most tensors are equal, or opposite."""
@@ -104,143 +55,189 @@ class FillValues:
 NO_FILL_VALUES: Final = FillValues()
 
 
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """Normally distributed numbers `plain`, their type, and constants of the kernels."""
+
+    plain: NDArray[Any]
+    random: np.random.Generator
+    seed: int
+    dtype: np.dtype[Any]
+    constants: Sequence[float]
+
+    @property
+    def largest(self) -> float:
+        """The largest finite number of the type."""
+        return float(ml_dtypes.finfo(self.dtype).max)
+
+    @property
+    def least(self) -> float:
+        """The smallest normal number of the type."""
+        return float(ml_dtypes.finfo(self.dtype).tiny)
+
+    @property
+    def far(self) -> NDArray[Any]:
+        """Numbers so far above zero that exponentials of their negatives are 0."""
+        return np.asarray(np.minimum(np.abs(self.plain) + _FAR_FROM_ZERO, self.largest))
+
+    @property
+    def rows(self) -> NDArray[Any]:
+        """A copy of the numbers as a matrix, of one column unless there are several axes."""
+        columns = self.plain.shape[-1] if self.plain.ndim > 1 else 1
+        return np.array(self.plain, ndmin=1).reshape(-1, columns)
+
+    def of(self, numbers: Sequence[float]) -> NDArray[Any]:
+        """Return one of some numbers for each element, by chance."""
+        random = np.random.default_rng(self.seed)
+        return np.asarray(random.choice(numbers, self.plain.shape))
+
+    def everywhere(self, number: float) -> NDArray[Any]:
+        """Return one number for all elements."""
+        return np.full(self.plain.shape, number)
+
+
 def numbers_of(
     inputs: Inputs, shape: Sequence[int], dtype: np.dtype[Any], seed: int,
     constants: Sequence[float] = (),
 ) -> NDArray[Any]:  # fmt: skip
-    """Return numbers of a kind in a shape and type; `constants` are for two kinds."""
+    """Return numbers of a kind in a shape and type; `constants` are for three kinds."""
     random = np.random.default_rng(seed)
-    limits = ml_dtypes.finfo(dtype)
-    largest, least = float(limits.max), float(limits.tiny)
-    plain = random.standard_normal(shape)
-    match inputs:
-        case "small numbers":
-            numbers = np.asarray(plain * _SMALL)
-        case "negative numbers":
-            numbers = np.asarray(-np.abs(plain) - 0.5)
-        case "numbers up to the limit of exp":
-            numbers = np.asarray(plain * max(log(largest), _LOG_OF_FLOAT32) * 0.4)
-        case "numbers around 10,000":
-            numbers = np.asarray(min(1e4, largest / 8) + plain)
-        case "large numbers":
-            numbers = np.asarray(plain * largest**0.4)
-        case "huge numbers":
-            numbers = np.asarray(plain * largest**0.8)
-        case "minute numbers":
-            numbers = np.asarray(plain * least**0.4)
-        case "tiny numbers":
-            numbers = np.asarray(plain * least * 4)
-        case "numbers with NaNs, infinities and zeros":
-            numbers = _with_specials(np.array(plain, ndmin=1), seed).reshape(plain.shape)
-        case "infinities among numbers":
-            numbers = plain * _picked(_SOME_INFINITE, shape, seed)
-        case "zeros and ones":
-            numbers = _picked(_ZEROS_AND_ONES, shape, seed)
-        case "nothing but zeros":
-            numbers = np.zeros(shape)
-        case "constants of the kernels":
-            numbers = _picked(constants, shape, seed)
-        case "numbers beside the constants":
-            numbers = _picked(_neighbors(constants, dtype), shape, seed)
-        case "numbers up to the largest":
-            numbers = np.asarray(largest * random.uniform(-1.0, 1.0, shape))
-        case "-infinities in tiles":
-            numbers = _with_infinite_tiles(plain)
-        case "nothing but NaNs":
-            numbers = np.full(shape, np.nan)
-        case "NaNs among numbers":
-            specials = _with_specials(np.array(plain, ndmin=1), seed, (np.nan,))
-            numbers = specials.reshape(plain.shape)
-        case "nothing but -infinities":
-            numbers = np.full(shape, -np.inf)
-        case "numbers far below zero":
-            numbers = -np.minimum(np.abs(plain) + _FAR_FROM_ZERO, largest)
-        case "numbers far above zero":
-            numbers = np.minimum(np.abs(plain) + _FAR_FROM_ZERO, largest)
-        case "numbers beyond the constants":
-            rows = np.array(plain, ndmin=1).reshape(-1, shape[-1] if len(shape) > 1 else 1)
-            count = len(constants) if len(rows) > len(constants) and len(shape) > 1 else 1
-            for number, constant in enumerate(constants[:count]):
-                part = rows[number::count]
-                part[...] = _beyond(constant, part, largest)
-            numbers = rows.reshape(plain.shape)
-        case "zeros in one tensor":
-            numbers = _with_zeros(plain, random)
-        case "rows far apart":
-            numbers = _with_rows_apart(plain, random)
-        case "operands that cancel":
-            numbers = _canceling(plain, seed)
-        case "random numbers" | "other integers" | "integers that are 0" | "negative integers":
-            numbers = plain
-    return np.asarray(
-        np.clip(numbers, -largest, largest) if np.isfinite(numbers).all() else numbers
-    ).astype(dtype)
+    drawn = _Drawn(np.asarray(random.standard_normal(shape)), random, seed, dtype, constants)
+    numbers = np.asarray(_KINDS[inputs][1](drawn))
+    if np.isfinite(numbers).all():
+        numbers = np.clip(numbers, -drawn.largest, drawn.largest)
+    return numbers.reshape(shape).astype(dtype)
 
 
-def _beyond(constant: float, plain: NDArray[Any], largest: float) -> NDArray[Any]:
-    """Return numbers that all lie beyond a constant, on its side of zero; `plain` if none can."""
-    sizes = np.abs(plain)
-    far = constant * (2.0 + sizes / max(float(sizes.max()), 1.0) / 64)
-    return np.asarray(far if float(np.abs(far).max()) < largest else plain)
+def _beyond(drawn: _Drawn) -> NDArray[Any]:
+    """Return rows that each lie beyond a constant, on its side of zero, where numbers can."""
+    rows, constants = drawn.rows, drawn.constants
+    count = len(constants) if len(rows) > len(constants) and drawn.plain.ndim > 1 else 1
+    for position, constant in enumerate(constants[:count]):
+        sizes = np.abs(rows[position::count])
+        far = constant * (2.0 + sizes / max(float(sizes.max()), 1.0) / 64)
+        if float(np.abs(far).max()) < drawn.largest:
+            rows[position::count] = far
+    return rows
 
 
-def _with_zeros(plain: NDArray[Any], random: np.random.Generator) -> NDArray[Any]:
+def _with_zeros(drawn: _Drawn) -> NDArray[Any]:
     """Return numbers with zeros of both signs, and some that a sum with exp(0) loses."""
-    draws = random.random(plain.shape)
-    far = plain * _FROM_ZERO
-    return np.select([draws < 1 / 4, draws < 1 / 2, draws < 3 / 4], [-0.0, 0.0, far], plain)
+    draws = drawn.random.random(drawn.plain.shape)
+    far = drawn.plain * _FROM_ZERO
+    return np.select([draws < 1 / 4, draws < 1 / 2, draws < 3 / 4], [-0.0, 0.0, far], drawn.plain)
 
 
-def _with_rows_apart(plain: NDArray[Any], random: np.random.Generator) -> NDArray[Any]:
+def _with_rows_apart(drawn: _Drawn) -> NDArray[Any]:
     """Shift each row by -150, 0 or 150; large rows lie before smaller ones."""
-    rows = plain.reshape(-1, plain.shape[-1] if plain.ndim > 1 else 1)
-    shifts = random.choice([-_APART, 0.0, _APART], (len(rows), 1))
+    rows = drawn.rows
+    shifts = drawn.random.choice([-_APART, 0.0, _APART], (len(rows), 1))
     shifts[: len(rows) // 2 : 2] = _APART
-    return np.asarray(rows + shifts).reshape(plain.shape)
+    return np.asarray(rows + shifts)
 
 
-def _canceling(plain: NDArray[Any], seed: int) -> NDArray[Any]:
+def _canceling(drawn: _Drawn) -> NDArray[Any]:
     """Return in each element a large number, its negative or a small one, by chance.
 
     The large numbers are those of all tensors of the shape: operands cancel to the last digit, and
     small ones that are added before that are lost.
     """
-    large = _CANCELING_SIZE * np.random.default_rng(0).uniform(1.0, 2.0, plain.shape)
-    factors = np.random.default_rng(seed).integers(-1, 2, plain.shape)
-    return np.where(factors == 0, plain, factors * large)
+    shape = drawn.plain.shape
+    large = _CANCELING_SIZE * np.random.default_rng(0).uniform(1.0, 2.0, shape)
+    factors = np.random.default_rng(drawn.seed).integers(-1, 2, shape)
+    return np.where(factors == 0, drawn.plain, factors * large)
 
 
-def _picked(numbers: Sequence[float], shape: Sequence[int], seed: int) -> NDArray[Any]:
-    return np.asarray(np.random.default_rng(seed).choice(numbers, shape))
+def _beside(drawn: _Drawn) -> NDArray[Any]:
+    """Return the numbers of the type right below and above the constants."""
+    numbers, largest = np.asarray(drawn.constants).astype(drawn.dtype), drawn.largest
+    sides = [np.nextafter(numbers, drawn.dtype.type(end)) for end in (-largest, largest)]
+    return drawn.of([float(number) for side in sides for number in side])
 
 
-def _neighbors(constants: Sequence[float], dtype: np.dtype[Any]) -> list[float]:
-    """Return the numbers of a type right below and above each constant."""
-    numbers, largest = np.asarray(constants).astype(dtype), ml_dtypes.finfo(dtype).max
-    sides = [np.nextafter(numbers, dtype.type(end)) for end in (-largest, largest)]
-    return [float(number) for side in sides for number in side]
-
-
-def _with_infinite_tiles(plain: NDArray[Any]) -> NDArray[Any]:
+def _with_infinite_tiles(drawn: _Drawn) -> NDArray[Any]:
     """Return numbers with -infinities in half of each row and column, as masks of scores have."""
-    rows = np.array(plain, ndmin=1).reshape(-1, plain.shape[-1] if plain.shape else 1)
+    columns = drawn.plain.shape[-1] if drawn.plain.shape else 1
+    rows = drawn.plain.reshape(-1, columns)
     is_first = [np.arange(extent) < -(-extent // 2) for extent in rows.shape]
     is_infinite = is_first[0][:, None] == is_first[1]
-    return np.asarray(np.where(is_infinite, -np.inf, rows)).reshape(plain.shape)
+    return np.where(is_infinite, -np.inf, rows)
 
 
-def _with_specials(
-    numbers: NDArray[Any], seed: int, specials: Sequence[float] = _SPECIALS
-) -> NDArray[Any]:
-    """Put one special number into some rows, and return the array.
+def _with_specials(drawn: _Drawn, specials: Sequence[float] = _SPECIALS) -> NDArray[Any]:
+    """Return numbers with one special number in some rows.
 
     Every third row has one in all tensors; so does a random quarter of the rows of this tensor.
     """
-    rows = numbers.reshape(-1, numbers.shape[-1] if numbers.ndim > 1 else 1)
-    random = np.random.default_rng(seed + 1)
+    rows = drawn.rows
+    random = np.random.default_rng(drawn.seed + 1)
     columns = random.integers(rows.shape[1], size=len(rows))
     is_drawn = random.random(len(rows)) < 1 / 4
     for row in range(1, len(rows)):
         if row % 3 == 1 or is_drawn[row]:
-            rows[row, columns[row]] = specials[(row // 3 + seed) % len(specials)]
-    return rows.reshape(numbers.shape)
+            rows[row, columns[row]] = specials[(row // 3 + drawn.seed) % len(specials)]
+    return rows
+
+
+_KINDS: Final[Mapping[Inputs, tuple[str, Callable[[_Drawn], Any]]]] = {
+    "random numbers": ("plain", lambda drawn: drawn.plain),
+    "small numbers": ("plain", lambda drawn: drawn.plain * _SMALL),
+    "negative numbers": ("plain", lambda drawn: -np.abs(drawn.plain) - 0.5),
+    EXPONENTS: (
+        "plain", lambda drawn: drawn.plain * max(log(drawn.largest), _LOG_OF_FLOAT32) * 0.4,
+    ),
+    "numbers around 10,000": ("plain", lambda drawn: min(1e4, drawn.largest / 8) + drawn.plain),
+    "large numbers": ("", lambda drawn: drawn.plain * drawn.largest**0.4),
+    "huge numbers": ("", lambda drawn: drawn.plain * drawn.largest**0.8),
+    "minute numbers": ("", lambda drawn: drawn.plain * drawn.least**0.4),
+    "tiny numbers": ("", lambda drawn: drawn.plain * drawn.least * 4),
+    "numbers with NaNs, infinities and zeros": ("", _with_specials),
+    "infinities among numbers": (
+        "optional overflowing", lambda drawn: drawn.plain * drawn.of(_SOME_INFINITE),
+    ),
+    "zeros and ones": ("plain singular finite", lambda drawn: drawn.of(_ZEROS_AND_ONES)),
+    "nothing but zeros": ("plain singular finite", lambda drawn: drawn.everywhere(0.0)),
+    "constants of the kernels": (
+        "optional plain singular", lambda drawn: drawn.of(drawn.constants),
+    ),
+    "nothing but NaNs": ("finite", lambda drawn: drawn.everywhere(np.nan)),
+    "NaNs among numbers": ("finite", lambda drawn: _with_specials(drawn, (np.nan,))),
+    "nothing but -infinities": ("", lambda drawn: drawn.everywhere(-np.inf)),
+    "numbers far below zero": ("plain singular", lambda drawn: -drawn.far),
+    "numbers far above zero": ("plain singular", lambda drawn: drawn.far),
+    "numbers beyond the constants": ("optional plain singular", _beyond),
+    "zeros in one tensor": ("optional plain singular", _with_zeros),
+    "rows far apart": ("plain singular", _with_rows_apart),
+    CANCELING: ("", _canceling),
+    "numbers beside the constants": ("optional", _beside),
+    "numbers up to the largest": (
+        "optional overflowing",
+        lambda drawn: drawn.largest * drawn.random.uniform(-1.0, 1.0, drawn.plain.shape),
+    ),
+    "-infinities in tiles": ("optional", _with_infinite_tiles),
+    "other integers": ("optional integers", lambda drawn: drawn.plain),
+    "integers that are 0": ("optional integers", lambda drawn: drawn.plain),
+    "negative integers": ("optional integers", lambda drawn: drawn.plain),
+}  # fmt: skip
+"""Squares of "large" and "minute" numbers are finite and not 0, fourth powers are not; squares of
+"huge" and "tiny" numbers are not."""
+
+INPUTS: Final = tuple(_KINDS)
+
+
+def _kinds(word: str) -> frozenset[Inputs]:
+    return frozenset(inputs for inputs, (words, _) in _KINDS.items() if word in words.split())
+
+
+PLAIN: Final = _kinds("plain")
+"""Kinds on which no version may overflow."""
+SINGULAR: Final = _kinds("singular")
+"""Kinds with zero denominators, equal operands of comparisons, and whole rows out of range."""
+WITHOUT_OVERFLOW: Final = _kinds("finite")
+"""Kinds of which a NaN in one version alone is strong evidence."""
+OVERFLOWING: Final = _kinds("overflowing")
+"""Kinds on which sums in another order, or other forms of one formula, may be infinite or NaN."""
+WITH_INTEGERS: Final = _kinds("integers")
+"""Random floats with integers other than the recorded ones: extreme ones, zeros, or of one sign."""
+OPTIONAL: Final = _kinds("optional")
+"""Kinds that some kernels are not compared on."""
