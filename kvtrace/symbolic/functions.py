@@ -172,6 +172,19 @@ def multiples(term: Term, number: int) -> tuple[Term, Term]:
     return Term(whole), Term(rest)
 
 
+def with_digits_joined(term: Term) -> Term:
+    """Return a term with `x` in place of `n * (x // n) + x % n`, and likewise for multiples."""
+    for monomial, factor in term.coefficients.items():
+        atom = monomial[0] if len(monomial) == 1 else None
+        if isinstance(atom, Remainder) and (divisor := atom.arguments[1].constant):
+            whole = quotient(*atom.arguments, floor=atom.floor)
+            whole_atom = single(whole)
+            if whole_atom and term.coefficients.get((whole_atom,)) == factor * divisor:
+                rest = atom.arguments[0] - atom.term - whole * divisor
+                return with_digits_joined(term + rest * factor)
+    return term
+
+
 def single(term: Term) -> Atom | None:
     """Return the atom of a term that is one atom with coefficient 1, else None."""
     if len(term.coefficients) != 1:

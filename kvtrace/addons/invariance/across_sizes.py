@@ -25,8 +25,7 @@ from kvtrace.addons.invariance.batches import (
     worst_comparison,
 )
 from kvtrace.addons.invariance.compared import Comparison
-from kvtrace.addons.invariance.dependence import Reason
-from kvtrace.addons.invariance.output_results import OutputResult, RowGuard
+from kvtrace.addons.invariance.output_results import OutputResult, Reason, RowGuard
 from kvtrace.addons.invariance.trees import Tree, are_extremes_alone
 from kvtrace.addons.invariance.witness import (
     BatchedCall,

@@ -6,9 +6,9 @@ number, except in addresses of the row's own data.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Final, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
 
 from kvtrace.addons.invariance.begins import Through, locating_integers, moving_uses
 from kvtrace.addons.invariance.coordinates import (
@@ -18,6 +18,7 @@ from kvtrace.addons.invariance.coordinates import (
     is_uniform,
     number_of_coordinate,
 )
+from kvtrace.addons.invariance.output_results import Cause, Reason, RowDependence, SourceLine
 from kvtrace.addons.invariance.reads import (
     Facts,
     divided_by_unit,
@@ -31,73 +32,14 @@ from kvtrace.addons.invariance.reads import (
 from kvtrace.addons.invariance.trees import Tree
 from kvtrace.addons.invariance.trees import tree as made
 from kvtrace.addons.invariance.wording import formula_text
-from kvtrace.ir import Op, source_stack
+from kvtrace.ir import Op
 from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction, less
 from kvtrace.symbolic.functions import Quotient, Remainder
 from kvtrace.symbolic.prover import Given, Ranges, follows
 from kvtrace.symbolic.summary import Summary
 from kvtrace.symbolic.terms import ZERO, Atom, Monomial, Substitution, Symbol, Term, as_term
 
-Cause = Literal["position", "grid", "size", "row", "rows", "update", "race", "unknown"]
-"""Dependence of a value: on the program or lane that computes it, the grid, the batch's size, the
-row's number, other rows' data, an update in any order, programs that race on its memory, or a value
-that the walk does not follow."""
-
-
-@dataclass(frozen=True, slots=True)
-class SourceLine:
-    """A source line; `file` and `line` are None if they were not recorded."""
-
-    file: str | None
-    line: int | None
-
-    @classmethod
-    def of(cls, op: Op) -> SourceLine:
-        """Return the innermost source line of an op."""
-        frames = source_stack(op)
-        return cls(frames[0].file, frames[0].line) if frames else cls(None, None)
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """A reason for which a row's value may change with its batch.
-
-    `through` is the role of the formula in the tree, and `what` describes the dependence.
-    """
-
-    cause: Cause
-    through: Through
-    what: str
-    source: SourceLine
-
-
-@dataclass(kw_only=True)
-class RowDependence:
-    """Dependences of a row's value, by the names of the kernel's arguments.
-
-    Attributes:
-        reasons: Reasons against invariance.
-        own: Arguments of which only the row's own part is read.
-        shared: Arguments of which data shared by all rows are read.
-        scalars: Scalar arguments that the value depends on.
-        sizes: Scalar arguments that bound the number of rows.
-        selecting: Tensors of integers that are assumed to select inside the row, as a label does.
-        assumed: Tensors of integers whose entries are treated as the row's own data.
-        constant: Tensors of integers that are assumed to hold the same in all batches.
-    """
-
-    reasons: tuple[Reason, ...] = ()
-    own: tuple[str, ...] = ()
-    shared: tuple[str, ...] = ()
-    scalars: tuple[str, ...] = ()
-    sizes: tuple[str, ...] = ()
-    selecting: tuple[str, ...] = ()
-    assumed: tuple[str, ...] = ()
-    constant: tuple[str, ...] = ()
-
-
-DEPENDENCES: Final = tuple(field.name for field in fields(RowDependence))
-"""The names of the attributes of `RowDependence`."""
+_SomeAtom = TypeVar("_SomeAtom", bound=Atom)
 
 
 @dataclass(frozen=True)
@@ -265,21 +207,20 @@ class DependenceCollector:
 
         `tensor`: the formula itself is an address in this argument; else None.
         """
-        addresses = [
-            (self._tensor(atom), term) for atom in formula.symbols("content") for term in atom.at
-        ]
+        contents = _in_order(formula.symbols("content"))
+        addresses = [(self._tensor(atom), term) for atom in contents for term in atom.at]
         if tensor is not None and isinstance(formula, Term):
             addresses.append((tensor, formula))
             atoms: dict[Atom, None] = {}
         else:
-            atoms = dict.fromkeys(without_contents(formula))
+            atoms = dict.fromkeys(_in_order(without_contents(formula)))
         for name, address in addresses:
             for monomial, factor in address.coefficients.items():
                 uniform_atoms = tuple(atom for atom in monomial if is_uniform(atom))
                 other_atoms = tuple(atom for atom in monomial if not is_uniform(atom))
                 if uniform_atoms and self._is_stride(name, uniform_atoms, factor, other_atoms):
                     monomial = other_atoms
-                atoms |= dict.fromkeys(without_contents(Term({monomial: 1})))
+                atoms |= dict.fromkeys(_in_order(without_contents(Term({monomial: 1}))))
         return atoms
 
     def _is_stride(
@@ -405,7 +346,7 @@ class DependenceCollector:
 
     def _note_other_rows(self, formula: Term | Condition, through: Through, node: Tree) -> None:
         """Add the dependence on loaded integers that belong to another row."""
-        contents = formula.symbols("content")
+        contents = _in_order(formula.symbols("content"))
         entries = {(self._tensor(content), entry) for content in contents for entry in content.at}
         for content in contents:
             name = self._tensor(content)
@@ -522,3 +463,8 @@ class DependenceCollector:
         first = 0 if node.detail[1] is not None else 1
         masks = [p.detail[0] for p in node.parts[first : first + 1] if p.what == "condition"]
         return Given((*self._batch.facts, *self._batch.extents, *facts, *masks), self._batch.ranges)
+
+
+def _in_order(atoms: Iterable[_SomeAtom]) -> list[_SomeAtom]:
+    """Return atoms in the order in which they were made, so that reasons have one order."""
+    return sorted(atoms, key=lambda atom: atom.order)

@@ -16,9 +16,6 @@ from kvtrace.addons.invariance.formulas import (
     attributes_of,
     folded_formula,
     is_followed,
-    reshaped_indices,
-    row_major_index,
-    source_indices,
 )
 from kvtrace.addons.invariance.loops import UNKNOWN_TRIPS, LoopTrees, unknown
 from kvtrace.addons.invariance.trees import COMMUTATIVE, TRIPS, Tree, bound, tree, truth_of
@@ -41,6 +38,7 @@ from kvtrace.ir.types import element_of, shape_of
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.conditions import TRUE, Condition
 from kvtrace.symbolic.functions import quotient, remainder
+from kvtrace.symbolic.meanings.tt_shape import reshaped_indices, row_major_index, source_indices
 from kvtrace.symbolic.summary import Access, Summary
 from kvtrace.symbolic.terms import Substitution, Symbol, Term
 
@@ -294,7 +292,7 @@ class ElementTrees(LoopTrees):
         if operator_of(op) == "where" and (truth := truth_of(parts[0])) is not None:
             return parts[1 if truth else 2]
         if operator_of(op) in COMMUTATIVE and len(parts) == 2:
-            parts.sort(key=hash)
+            parts.sort(key=lambda part: part.order)
         kind = str(element_of(op.results[position].type))
         formula = folded_formula(op, kind, parts)
         if isinstance(formula, Condition):
@@ -334,9 +332,7 @@ class ElementTrees(LoopTrees):
             return self._gathered(op, at, level)
         if operator in ("join", "cat"):
             return self._joined(op, operator, at, level)
-        source = op.operand("source")
-        shape, target = shape_of(source.type), shape_of(op.results[position].type)
-        return self.of(source, source_indices(op, operator, position, at, shape, target), level)
+        return self.of(op.operand("source"), source_indices(op, position, at), level)
 
     def _gathered(self, op: Op, at: Coordinates, level: int) -> Tree:
         """Return the tree of a gathered element.

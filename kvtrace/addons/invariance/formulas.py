@@ -1,21 +1,20 @@
-"""Checks of formulas, and index arithmetic of ops that move elements."""
+"""Checks of formulas, and other forms of them and of floats' rounded sums."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from math import isfinite, prod
+from math import isfinite
 from typing import Final
 
 from kvtrace.addons.invariance.trees import Tree, constant_of, tree
 from kvtrace.ir import Op
-from kvtrace.ir.attributes import DenseArrayAttribute
 from kvtrace.ir.floats import bits_from_float, float_from_bits
 from kvtrace.ir.model import number_of
 from kvtrace.ir.ops import MODULAR, SIGNED, operator_of
 from kvtrace.symbolic.bits import wrapped
 from kvtrace.symbolic.conditions import Condition, Opaque, at_least, equal, less
 from kvtrace.symbolic.functions import Quotient, choice, quotient, remainder
-from kvtrace.symbolic.terms import ZERO, Term
+from kvtrace.symbolic.terms import Term
 
 Coordinates = tuple[Term, ...]
 """Indices of an element of a value, one for each axis."""
@@ -67,60 +66,6 @@ def with_remainders(term: Term) -> Term:
             remainder_term = remainder(dividend, divisor, floor=atom.floor)
             term = term - dividend * factor - atom.term * coefficient + remainder_term * factor
     return term
-
-
-def row_major_index(at: Coordinates, shape: Sequence[int]) -> Term:
-    """Return the flat index of an element in row-major order."""
-    flat_index = ZERO
-    for index, extent in zip(at, shape, strict=True):
-        flat_index = flat_index * extent + index
-    return flat_index
-
-
-def reshaped_indices(at: Coordinates, target: Sequence[int], source: Sequence[int]) -> Coordinates:
-    """Return the indices in shape `source` of the element with indices `at` in shape `target`.
-
-    Elements are numbered in row-major order.
-    """
-    if tuple(target) == tuple(source):
-        return at
-    long_axes = [(index, extent) for index, extent in zip(at, target, strict=True) if extent > 1]
-    if [extent for _, extent in long_axes] == [extent for extent in source if extent > 1]:
-        remaining_indices = iter(index for index, _ in long_axes)
-        return tuple(next(remaining_indices) if extent > 1 else ZERO for extent in source)
-    flat_index = row_major_index(at, target)
-    return tuple(
-        remainder(quotient(flat_index, prod(source[axis + 1 :])), extent)
-        for axis, extent in enumerate(source)
-    )
-
-
-def source_indices(
-    op: Op,
-    operator: str,
-    position: int,
-    at: Coordinates,
-    source: Sequence[int],
-    target: Sequence[int],
-) -> Coordinates:
-    """Return the indices of the source element that an op moves to the result's indices `at`."""
-    if operator == "expand_dims":
-        axis = number_of(op, "axis")
-        return (*at[:axis], *at[axis + 1 :])
-    if operator == "trans":
-        attribute = op.attributes.get("order")
-        assert isinstance(attribute, DenseArrayAttribute)
-        order = [int(axis) for axis in attribute.values]
-        return tuple(at[order.index(axis)] for axis in range(len(source)))
-    if operator == "reshape":
-        return reshaped_indices(at, target, source)
-    if operator == "split":
-        return (*at, ZERO + position)
-    if not source:
-        return ()
-    if not target:
-        return (ZERO,) * len(source)
-    return tuple(index if extent > 1 else ZERO for index, extent in zip(at, source, strict=True))
 
 
 def folded_formula(op: Op, kind: str, parts: Sequence[Tree]) -> Term | Condition | None:

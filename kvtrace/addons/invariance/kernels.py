@@ -31,9 +31,10 @@ from kvtrace.ir.ops import KINDS
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.conditions import Condition, at_least, conjunction
+from kvtrace.symbolic.meanings.tt_shape import lanes_of
 from kvtrace.symbolic.prover import Given, Ranges, follows
 from kvtrace.symbolic.summary import Access, BlockPointer
-from kvtrace.symbolic.terms import ZERO, Atom, Monomial, Substitution, Symbol, Term, as_term, lane
+from kvtrace.symbolic.terms import ZERO, Atom, Monomial, Substitution, Symbol, Term, as_term
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.replaying import without_contents
 
@@ -215,9 +216,8 @@ class Kernel:
             )
         else:
             elements = ElementTrees(self.summary, rewrite_term, rewrite_condition, self.name)
-        at = tuple(lane(axis, extent) for axis, extent in enumerate(access.shape))
         try:
-            result = elements.stored(access, at)
+            result = elements.stored(access, lanes_of(access.shape))
         except RecursionError as error:
             raise TooLarge("its expression is nested too deeply to be followed") from error
         self._loads.setdefault(result, set()).update(elements.loads)

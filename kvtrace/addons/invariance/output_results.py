@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from kvtrace.addons.invariance.dependence import RowDependence
+from kvtrace.ir import Op, source_stack
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kvtrace.addons.invariance.batches import ComparedCall, SizeComparison
-    from kvtrace.addons.invariance.dependence import SourceLine
+    from kvtrace.addons.invariance.begins import Through
     from kvtrace.addons.invariance.determinism import Determinism
     from kvtrace.addons.invariance.rows import Outcome
     from kvtrace.addons.invariance.witness import Witness
@@ -19,6 +19,68 @@ if TYPE_CHECKING:
     from kvtrace.symbolic.conditions import Condition
     from kvtrace.symbolic.terms import Symbol
     from kvtrace.verdicts.verdict import Verdict
+
+
+Cause = Literal["position", "grid", "size", "row", "rows", "update", "race", "unknown"]
+"""Dependence of a value: on the program or lane that computes it, the grid, the batch's size, the
+row's number, other rows' data, an update in any order, programs that race on its memory, or a value
+that the walk does not follow."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLine:
+    """A source line; `file` and `line` are None if they were not recorded."""
+
+    file: str | None
+    line: int | None
+
+    @classmethod
+    def of(cls, op: Op) -> SourceLine:
+        """Return the innermost source line of an op."""
+        frames = source_stack(op)
+        return cls(frames[0].file, frames[0].line) if frames else cls(None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A reason for which a row's value may change with its batch.
+
+    `through` is the role of the formula in the tree, and `what` describes the dependence.
+    """
+
+    cause: Cause
+    through: Through
+    what: str
+    source: SourceLine
+
+
+@dataclass(kw_only=True)
+class RowDependence:
+    """Dependences of a row's value, by the names of the kernel's arguments.
+
+    Attributes:
+        reasons: Reasons against invariance.
+        own: Arguments of which only the row's own part is read.
+        shared: Arguments of which data shared by all rows are read.
+        scalars: Scalar arguments that the value depends on.
+        sizes: Scalar arguments that bound the number of rows.
+        selecting: Tensors of integers that are assumed to select inside the row, as a label does.
+        assumed: Tensors of integers whose entries are treated as the row's own data.
+        constant: Tensors of integers that are assumed to hold the same in all batches.
+    """
+
+    reasons: tuple[Reason, ...] = ()
+    own: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
+    scalars: tuple[str, ...] = ()
+    sizes: tuple[str, ...] = ()
+    selecting: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+    constant: tuple[str, ...] = ()
+
+
+DEPENDENCES: Final = tuple(field.name for field in fields(RowDependence))
+"""The names of the attributes of `RowDependence`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,16 @@ from typing import Final
 from kvtrace.addons.invariance.across_sizes import ORDERING, Options, compare_sizes
 from kvtrace.addons.invariance.batches import Batch, ComparedCall
 from kvtrace.addons.invariance.coordinates import Unfollowed, first_row_of, with_leading_axes
-from kvtrace.addons.invariance.dependence import DEPENDENCES, Reason, SourceLine
 from kvtrace.addons.invariance.determinism import Determinism, determinism_of
 from kvtrace.addons.invariance.kernels import Kernel
-from kvtrace.addons.invariance.output_results import Invariance, OutputResult, RowGuard
+from kvtrace.addons.invariance.output_results import (
+    DEPENDENCES,
+    Invariance,
+    OutputResult,
+    Reason,
+    RowGuard,
+    SourceLine,
+)
 from kvtrace.addons.invariance.places import coordinates_of
 from kvtrace.addons.invariance.rows import Outcome, RowVerdict, rows_of
 from kvtrace.addons.invariance.stores import stored_elements

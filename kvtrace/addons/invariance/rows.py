@@ -18,14 +18,7 @@ from kvtrace.addons.invariance.coordinates import (
     split_axis,
     with_leading_axes,
 )
-from kvtrace.addons.invariance.dependence import (
-    Cause,
-    DependenceCollector,
-    Reason,
-    RowDefinition,
-    RowDependence,
-    SourceLine,
-)
+from kvtrace.addons.invariance.dependence import DependenceCollector, RowDefinition
 from kvtrace.addons.invariance.determinism import FREE
 from kvtrace.addons.invariance.elements import TooLarge
 from kvtrace.addons.invariance.guards import (
@@ -38,6 +31,7 @@ from kvtrace.addons.invariance.guards import (
 )
 from kvtrace.addons.invariance.kernels import Kernel
 from kvtrace.addons.invariance.memory import read_after_write
+from kvtrace.addons.invariance.output_results import Cause, Reason, RowDependence, SourceLine
 from kvtrace.addons.invariance.places import coordinates_of
 from kvtrace.addons.invariance.reads import without_contents
 from kvtrace.addons.invariance.simplifying import Simplifier

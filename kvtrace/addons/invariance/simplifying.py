@@ -27,7 +27,7 @@ from kvtrace.symbolic.functions import (
     multiples,
     quotient,
     remainder,
-    single,
+    with_digits_joined,
 )
 from kvtrace.symbolic.prover import Given, Ranges, follows
 from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Symbol, Term, as_term
@@ -99,7 +99,7 @@ class Simplifier:
         replaced = self._replaced(part.atoms())
         plain = part.substitute(Substitution(replaced)) if replaced else part
         if isinstance(plain, AtLeast):
-            plain = at_least(_join_digits(plain.term))
+            plain = at_least(with_digits_joined(plain.term))
         return (
             plain
             if plain == part or not isinstance(plain, AtLeast)
@@ -112,7 +112,7 @@ class Simplifier:
             if not replaced:
                 break
             term = Substitution(replaced)(term)
-        return _join_digits(term)
+        return with_digits_joined(term)
 
     def _replaced(self, atoms: frozenset[Atom]) -> dict[Atom, Term]:
         replacements = {}
@@ -202,23 +202,6 @@ class Simplifier:
         divide = quotient if isinstance(atom, Quotient) else remainder
         simplified = divide(left, number, floor=True)
         return None if simplified.coefficients == atom.term.coefficients else simplified
-
-
-def _join_digits(term: Term) -> Term:
-    """Return a term with `x` in place of `n * (x // n) + x % n`."""
-    for atom in term.atoms():
-        factor = term.coefficients.get((atom,), 0)
-        if isinstance(atom, Remainder) and factor and (divisor := atom.arguments[1].constant):
-            quotient_term = quotient(*atom.arguments, floor=atom.floor)
-            quotient_atom = single(quotient_term)
-            if (
-                quotient_atom is not None
-                and term.coefficients.get((quotient_atom,)) == factor * divisor
-            ):
-                return _join_digits(
-                    term + (atom.arguments[0] - atom.term - quotient_term * divisor) * factor
-                )
-    return term
 
 
 def _is_placed(atoms: frozenset[Atom]) -> bool:

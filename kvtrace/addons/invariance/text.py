@@ -7,15 +7,19 @@ from math import isfinite
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.addons.invariance.dependence import DEPENDENCES
+from kvtrace.addons.invariance.output_results import DEPENDENCES
 from kvtrace.text import columns, plural, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kvtrace.addons.invariance.batches import SizeComparison
-    from kvtrace.addons.invariance.dependence import Reason, SourceLine
-    from kvtrace.addons.invariance.output_results import Invariance, OutputResult
+    from kvtrace.addons.invariance.output_results import (
+        Invariance,
+        OutputResult,
+        Reason,
+        SourceLine,
+    )
     from kvtrace.addons.invariance.rows import Outcome
     from kvtrace.addons.invariance.versions import Meaning, OutputMeaning
     from kvtrace.addons.invariance.witness import Witness

@@ -8,6 +8,7 @@ so that trees that differ only in names are equal.
 
 from __future__ import annotations
 
+import itertools
 import re
 import weakref
 from collections.abc import Iterable, Iterator
@@ -66,19 +67,22 @@ _MOST_EXCEEDED: Final = 4
 
 _interned: weakref.WeakValueDictionary[Any, Tree] = weakref.WeakValueDictionary()
 _interning = Lock(taken=True)
+_orders = itertools.count()
 
 
 class Tree:
     """A node, made by `tree`; equal nodes are one object, and compared by identity.
 
-    `op` is the index of the op for which the node was first made; it does not count for equality.
+    `op` is the index of the op for which the node was first made, and `order` its number, unique to
+    each node; they do not count for equality.
     """
 
-    __slots__ = ("__weakref__", "detail", "op", "parts", "what")
+    __slots__ = ("__weakref__", "detail", "op", "order", "parts", "what")
     what: What
     detail: tuple[Any, ...]
     parts: tuple[Tree, ...]
     op: int
+    order: int
 
     def walk(self) -> Iterator[Tree]:
         """Yield all nodes of the tree, each once, in no particular order."""
@@ -115,6 +119,7 @@ def tree(what: What, detail: tuple[Any, ...], parts: tuple[Tree, ...] = (), op: 
         if node is None:
             node = object.__new__(Tree)
             node.what, node.detail, node.parts, node.op = what, detail, parts, op
+            node.order = next(_orders)
             _interned[key] = node
         return node
 

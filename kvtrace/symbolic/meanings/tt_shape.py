@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from kvtrace.ir.attributes import DenseArrayAttribute
 from kvtrace.ir.model import number_of
+from kvtrace.ir.ops import operator_of
 from kvtrace.ir.types import integer_bits, shape_of
 from kvtrace.symbolic.conditions import Condition, equal, less
-from kvtrace.symbolic.functions import Quotient, Remainder, quotient, remainder
+from kvtrace.symbolic.functions import quotient, remainder, with_digits_joined
 from kvtrace.symbolic.meanings import meaning
 from kvtrace.symbolic.meanings.merging import chosen, rewritten
 from kvtrace.symbolic.summary import Formula
@@ -56,50 +57,73 @@ def moved(walk: Walk, op: Op) -> None:
 def rearranged(op: Op, formula: Formula) -> Formula:
     """Return the formula of a rearranging op's result, from the formula of its source."""
     source, target = shape_of(op.operand("source").type), shape_of(op.results[0].type)
-    if op.name == "tt.reshape":
+    if operator_of(op) == "reshape":
         return reshaped(formula, source, target)
-    places: list[Term | None]
-    if op.name == "tt.expand_dims":
-        axis = number_of(op, "axis")
-        places = [lane(i + 1, n) if i >= axis else None for i, n in enumerate(source)]
-    else:
-        attribute = op.attributes.get("order")
-        order = [int(axis) for axis in attribute.values] if (
-            isinstance(attribute, DenseArrayAttribute)
-        ) else list(range(len(source)))[::-1]  # fmt: skip
-        places = [lane(order.index(i), n) for i, n in enumerate(source)]
-    return with_lanes_replaced(formula, source, places)
+    return with_lanes_replaced(formula, source, source_indices(op, 0, lanes_of(target)))
 
 
 def reshaped(formula: Formula, source: tuple[int, ...], target: tuple[int, ...]) -> Formula:
     """Return the formula of a value's elements in another shape, in row-major order."""
     if source == target:
         return formula
+    indices = reshaped_indices(lanes_of(target), target, source)
+    rewritten = with_lanes_replaced(formula, source, indices)
+    return with_digits_joined(rewritten) if isinstance(rewritten, Term) else rewritten
+
+
+def lanes_of(shape: Sequence[int]) -> tuple[Term, ...]:
+    """Return the lanes of a shape: the index along each axis."""
+    return tuple(lane(axis, extent) for axis, extent in enumerate(shape))
+
+
+def row_major_index(at: Sequence[Term], shape: Sequence[int]) -> Term:
+    """Return the flat index of an element in row-major order."""
     flat_index = ZERO
-    for axis, extent in enumerate(target):
-        flat_index = flat_index * extent + lane(axis, extent)
-    places: list[Term | None] = []
-    for axis, extent in enumerate(source):
-        places.append(remainder(quotient(flat_index, prod(source[axis + 1 :])), extent))
-    rewritten = with_lanes_replaced(formula, source, places)
-    return _recombined(rewritten) if isinstance(rewritten, Term) else rewritten
+    for index, extent in zip(at, shape, strict=True):
+        flat_index = flat_index * extent + index
+    return flat_index
 
 
-def _recombined(term: Term) -> Term:
-    """Return a term with `x` in place of `(x / n) * n + x % n`, and likewise for multiples."""
-    form = term.affine()
-    if form is None:
-        return term
-    for atom, number in form[1].items():
-        if not isinstance(atom, Remainder):
-            continue
-        divisor = atom.arguments[1].constant
-        quotient_atom = Quotient(atom.arguments, *atom.settings)
-        if divisor is not None and form[1].get(quotient_atom) == number * divisor:
-            return _recombined(
-                term + (atom.arguments[0] - atom.term - quotient_atom.term * divisor) * number
-            )
-    return term
+def reshaped_indices(
+    at: tuple[Term, ...], target: Sequence[int], source: Sequence[int]
+) -> tuple[Term, ...]:
+    """Return the indices in shape `source` of the element with indices `at` in shape `target`.
+
+    Elements are numbered in row-major order.
+    """
+    if tuple(target) == tuple(source):
+        return at
+    long_axes = [(index, extent) for index, extent in zip(at, target, strict=True) if extent > 1]
+    if [extent for _, extent in long_axes] == [extent for extent in source if extent > 1]:
+        remaining_indices = iter(index for index, _ in long_axes)
+        return tuple(next(remaining_indices) if extent > 1 else ZERO for extent in source)
+    flat_index = row_major_index(at, target)
+    return tuple(
+        remainder(quotient(flat_index, prod(source[axis + 1 :])), extent)
+        for axis, extent in enumerate(source)
+    )
+
+
+def source_indices(op: Op, position: int, at: tuple[Term, ...]) -> tuple[Term, ...]:
+    """Return the indices of the source element that an op moves to a result's indices `at`."""
+    source, target = (shape_of(v.type) for v in (op.operand("source"), op.results[position]))
+    match operator_of(op):
+        case "expand_dims":
+            axis = number_of(op, "axis")
+            return (*at[:axis], *at[axis + 1 :])
+        case "trans":
+            attribute = op.attributes.get("order")
+            order = list(range(len(source)))[::-1]
+            if isinstance(attribute, DenseArrayAttribute):
+                order = [int(axis) for axis in attribute.values]
+            return tuple(at[order.index(axis)] for axis in range(len(source)))
+        case "reshape":
+            return reshaped_indices(at, target, source)
+        case "split":
+            return (*at, ZERO + position)
+    if not source or not target:
+        return (ZERO,) * len(source)
+    return tuple(index if extent > 1 else ZERO for index, extent in zip(at, source, strict=True))
 
 
 @meaning("tt.join")
@@ -123,8 +147,8 @@ def split(walk: Walk, op: Op) -> None:
         if formula is None:
             walk.set(value, None)
             continue
-        places: list[Term | None] = [None] * (len(source) - 1)
-        walk.set(value, with_lanes_replaced(formula, source, [*places, ZERO + number]))
+        indices = source_indices(op, number, lanes_of(source[:-1]))
+        walk.set(value, with_lanes_replaced(formula, source, indices))
 
 
 @meaning("tt.cat")
