@@ -97,7 +97,7 @@ class DependenceCollector:
         self.floats: dict[str, None] = {}
         self._reasons: dict[Reason, None] = {}
         self._reads: dict[str, bool] = {}
-        """Whether only the row's own part is read somewhere, by the argument."""
+        """Arguments that are read; true: somewhere, only the row's own part is."""
         self._selecting: dict[str, None] = {}
         self._own_integers: dict[str, None] = {}
         self._shared_integers: dict[str, None] = {}
