@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -39,6 +39,7 @@ from kvtrace.verdicts.contents.by_contents import ByContents
 from kvtrace.verdicts.contents.loaded import Contents, depends_on
 from kvtrace.verdicts.counters import Counters
 from kvtrace.verdicts.replaying import linear_program
+from kvtrace.verdicts.verdict import Answer, Verdict
 
 if TYPE_CHECKING:
     from kvtrace.ir import Op, Value
@@ -121,6 +122,7 @@ class BoundCall:
         self._sources = self.contents.range_of, carried.of, self.counters.range_of
         self.ranges = Ranges(self._call_ranges, self._sources)
         self._spent = 0.0
+        self._solver_ns = 0
         self._decided: dict[tuple[Condition, int], tuple[Decision, Given]] = {}
         self._given: dict[tuple[int, bool], tuple[Place, Given]] = {}
         self._widths: dict[int, Decision] = {}
@@ -194,6 +196,7 @@ class BoundCall:
             else:
                 decision = self._decide(claim, given, seconds)
             self._spent += budget.clock() - began
+            self._solver_ns += decision.solver_ns
             decided = self._decided[key] = (decision, given)
         return decided[0]
 
@@ -218,6 +221,33 @@ class BoundCall:
     def by_contents(self) -> ByContents:
         """The prover that decides claims by the recorded integers that the launch reads."""
         return ByContents(self.contents, self.ranges, self.supposing, self.order)
+
+    # -- verdicts --------------------------------------------------------------------------------
+
+    def name_of(self, place: Place) -> str | None:
+        """Return the name of the tensor that an access may reach, None for another place."""
+        argument = place.argument if isinstance(place, Access) else None
+        return None if argument is None else self.call.arguments[argument].name
+
+    def names_of(self, accesses: Iterable[Place]) -> str | None:
+        """Return the names of all tensors that accesses may reach, None if there are none."""
+        return ",".join(sorted(set(filter(None, map(self.name_of, accesses))))) or None
+
+    def verdict(
+        self, rule: str, answer: Answer, place: Place, message: str, method: str | None = None,
+        **more: Any,
+    ) -> Verdict:  # fmt: skip
+        """Return a verdict on a place, with the kind and the tensor of an access."""
+        kind = place.kind if isinstance(place, Access) else None
+        fields = {"access": kind, "arg": self.name_of(place), **more}
+        return self.timed(Verdict(rule, answer, place.op, message, method, **fields))
+
+    def timed(self, verdict: Verdict) -> Verdict:
+        """Return a verdict with the time of the solver since the verdict before."""
+        solver_ns, self._solver_ns = self._solver_ns, 0
+        return replace(verdict, solver_ns=verdict.solver_ns or solver_ns) if solver_ns else verdict
+
+    # -- decisions -------------------------------------------------------------------------------
 
     def _by_intervals(self, claim: Condition, given: Given) -> Decision:
         if given.is_impossible or self.ranges.truth(claim):

@@ -17,12 +17,13 @@ from kvtrace.ir.integers import counter_ranges, signed_range, wrapped, wraps_aro
 from kvtrace.ir.ops import MEMORY
 from kvtrace.ir.types import integer_bits
 from kvtrace.verdicts.deciding import Purpose
-from kvtrace.verdicts.replaying import program_at
+from kvtrace.verdicts.replaying import witness_at
+from kvtrace.verdicts.verdict import Witness
 
 
 @dataclass(frozen=True)
 class VisibleWrap:
-    """The first place where a wrap changes an address, mask, branch, loop or stored index.
+    """The first place (`witness`) where a wrap changes an address, mask, branch, loop or index.
 
     `origin` is the index of the op that wrapped; `ideal` and `actual` are its numbers in that
     program. `by` is the op whose `purpose` differs.
@@ -31,9 +32,7 @@ class VisibleWrap:
     origin: int
     by: Op
     purpose: Purpose
-    program: tuple[int, int, int]
-    iteration: int
-    lane: tuple[int, ...]
+    witness: Witness
     ideal: int
     actual: int
 
@@ -123,19 +122,15 @@ class Seen:
         for row in np.flatnonzero((first < end) & may_overflow):
             if op.index in self.visible_wraps:
                 return
-            loop_bounds = (
-                int(first[row]),
-                int(end[row]),
-                int(step[row]),
-            )
+            loop_bounds = int(first[row]), int(end[row]), int(step[row])
             if wraps_around(*loop_bounds, bits):
                 counter_range = next(counter_ranges(*loop_bounds, bits))
                 next_count = counter_range[-1] + loop_bounds[2]
                 self.wrapped_ops.add(op.index)
+                witness = replace(witness_at(scope, row), iteration=len(counter_range) - 1)
                 self.visible_wraps[op.index] = VisibleWrap(
-                    op.index, op, "loop", program_at(int(scope.linear[row]), scope.launch.grid),
-                    len(counter_range) - 1, (), next_count, wrapped(next_count, bits),
-                )  # fmt: skip
+                    op.index, op, "loop", witness, next_count, wrapped(next_count, bits)
+                )
 
     def _is_irrelevant(self, op: Op, value: Value) -> bool:
         """Return whether a branch or loop condition does not affect any memory access."""
@@ -165,14 +160,10 @@ class Seen:
         origin = min(wrapped_number.origins, key=lambda op: wrap_order.get(op, len(wrap_order)))
         if origin in self.visible_wraps:
             return
-        number, *lane = position
-        trips = np.broadcast_to(np.asarray(scope.iteration), len(scope.linear))
-        program = int(scope.linear[number])
-        ideal, plain = self._numbers(origin, program)
-        self.visible_wraps[origin] = VisibleWrap(
-            origin, op, purpose, program_at(program, scope.launch.grid), int(trips[number]),
-            tuple(lane), ideal, plain,
-        )  # fmt: skip
+        row, *lane = position
+        ideal, plain = self._numbers(origin, int(scope.linear[row]))
+        witness = witness_at(scope, row, lane)
+        self.visible_wraps[origin] = VisibleWrap(origin, op, purpose, witness, ideal, plain)
 
     def _numbers(self, origin: int, program: int) -> tuple[int, int]:
         """Return the ideal and the actual number of an op that wrapped in a program.

@@ -61,7 +61,7 @@ class Judgment:
             return
         self.bound = BoundCall(call, ids, budget)
         judges = dict.fromkeys(rule.judge for rule in self._rules if rule.id not in unjudged)
-        verdicts = (verdict for judge in judges for verdict in judge(self.bound))
+        verdicts = (self.bound.timed(v) for judge in judges for v in judge(self.bound))
         self._verdicts = [*strangers, *(v for v in verdicts if v.rule not in unjudged)]
         self.observers = self._evaluation_observers()
 

@@ -17,12 +17,17 @@ from kvtrace.evaluate.errors import UNFIT, UnfitOp
 from kvtrace.evaluate.observe import Access
 from kvtrace.evaluate.scope import MOST_STEPS
 from kvtrace.schema.errors import KvtraceError
+from kvtrace.verdicts.verdict import Witness
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.instrument import Instrument
+    from kvtrace.evaluate.scope import Scope
     from kvtrace.recorded_calls.recorded import Call
 
 _INTEGERS: Final = ("i", "u")
+
+#: Limit of lanes of an evaluation of one program that shows a witness.
+WITNESS_LANES: Final = 1 << 25
 
 #: Reason of an unknown verdict: formulas give a counterexample that an evaluation does not confirm.
 NOT_REPRODUCED: Final = "a counterexample was found, but running it did not show the defect"
@@ -159,6 +164,13 @@ def _read_only(storage: Storage, is_visible: bool) -> Storage:
 def linear_program(program: tuple[int, int, int], grid: tuple[int, int, int]) -> int:
     """Return the linear id (x fastest) of a program."""
     return program[0] + grid[0] * (program[1] + grid[1] * program[2])
+
+
+def witness_at(scope: Scope, row: int, lane: Iterable[int] | None = ()) -> Witness:
+    """Return the place of a lane of the program in a row of an evaluated batch."""
+    program = program_at(int(scope.linear[row]), scope.launch.grid)
+    trips = np.broadcast_to(np.asarray(scope.iteration), len(scope.linear))
+    return Witness(program, int(trips[row]), None if lane is None else tuple(map(int, lane)))
 
 
 def program_at(linear: int, grid: tuple[int, int, int]) -> tuple[int, int, int]:

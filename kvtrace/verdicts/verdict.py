@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kvtrace.ir import Frame, Op, source_stack
@@ -14,6 +14,7 @@ from kvtrace.ir.ops import LOOPS
 from kvtrace.ir.stacks import StackRows
 
 if TYPE_CHECKING:
+    from kvtrace.evaluate.observe import FailedAssertion, OutOfBounds
     from kvtrace.recorded_calls.recorded import Call
 
 #: The rule whose row reports a call that cannot be judged.
@@ -23,6 +24,15 @@ Answer = Literal["violation", "proven", "unknown"]
 RANK: Final = ("proven", "unknown", "violation")
 Severity = Literal["error", "warning", "note"]
 Program = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A place in an evaluation: a program, a trip of the innermost loop, a lane in the block."""
+
+    program: Program
+    iteration: int
+    lane: tuple[int, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +74,11 @@ class Verdict:
     evaluating: bool = False
     unless: Op | None = None
     launches: frozenset[int] | None = None
+
+    def at(self, witness: Witness | OutOfBounds | FailedAssertion) -> Verdict:
+        """Return the verdict with the place at which its op breaks the rule."""
+        program, trip, lane = witness.program, witness.iteration, witness.lane
+        return replace(self, program=program, iteration=trip, lane=lane)
 
 
 def worst_by_op(verdicts: Iterable[Verdict | None]) -> list[Verdict]:

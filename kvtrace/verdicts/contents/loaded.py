@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.evaluate import TensorArgument
+from kvtrace.ir.data_dependence import depending_on_data
 from kvtrace.symbolic.prover import Interval
 from kvtrace.symbolic.summary import Access, Summary
 from kvtrace.symbolic.terms import Key, Symbol, signed_range
 
 if TYPE_CHECKING:
+    from kvtrace.ir import Op
     from kvtrace.recorded_calls.recorded import Call
 
 _INTEGERS: Final = ("i", "u")
@@ -200,6 +202,13 @@ def depends_on(tensors: Iterable[TensorArgument]) -> str:
         f"it depends on the contents of {names}, which were not recorded "
         f"(set KVTRACE_TENSORS={setting})"
     )
+
+
+def recorded_text(call: Call, op: Op) -> str:
+    """Return text that names the recorded tensors if an op's address depends on contents."""
+    if not call.recorded or op.index not in depending_on_data(call.module):
+        return ""
+    return f"; for the recorded contents of {', '.join(call.recorded)}"
 
 
 def _load_index(symbol: Symbol) -> int | None:

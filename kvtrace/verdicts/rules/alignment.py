@@ -17,14 +17,13 @@ from kvtrace.symbolic.conditions import FALSE, Condition, at_least, equal
 from kvtrace.symbolic.expressions import address_expression
 from kvtrace.symbolic.functions import remainder
 from kvtrace.symbolic.meanings.tt_memory import FROM_INTEGER, FROM_MEMORY
-from kvtrace.symbolic.prover import Decision, Point, Proven, Refuted
+from kvtrace.symbolic.prover import Proven, Refuted, Unknown
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Symbol, Term
 from kvtrace.verdicts.binding import BoundCall
-from kvtrace.verdicts.replaying import NOT_REPRODUCED, run
-from kvtrace.verdicts.rules.watched_values import completed
+from kvtrace.verdicts.replaying import NOT_REPRODUCED, program_at, run
 from kvtrace.verdicts.unknown_fields import RULE_FIELDS, unknown_text
-from kvtrace.verdicts.verdict import Verdict, worst_by_op
+from kvtrace.verdicts.verdict import Verdict, Witness, worst_by_op
 
 MISALIGNED: Final = "misaligned"
 NULL: Final = "null-pointer"
@@ -56,33 +55,33 @@ def _judge_alignment(bound: BoundCall, access: Access) -> Verdict | None:
     address = access.offset + tensor.address
     if _is_multiple(address, size):  # true of nearly all accesses
         unknown = unknown_text(RULE_FIELDS[MISALIGNED], (tensor,))
-        return _unknown(access, unknown, tensor.name, 0) if unknown else None
+        return _unknown(bound, access, unknown) if unknown else None
     given = bound.active(access)
     if bound.is_unreached(access, given):
         return None
     decision = bound.prove(equal(remainder(address, size, floor=True)), given)
-    if isinstance(decision, Proven) and bound.may_wrap(access) is not None:
-        reason = "the arithmetic of the address may overflow"
-        return _unknown(access, reason, tensor.name, decision.solver_ns)
+    if isinstance(decision, Unknown):
+        return _unknown(bound, access, decision.reason)
     if isinstance(decision, Proven):
-        return _proven(access, tensor.name, decision.method, decision.solver_ns)
-    if not isinstance(decision, Refuted) or bound.doubts(decision.model):
-        return _undecided(bound, access, decision, tensor.name)
-    offset = access.offset.value(completed(bound, decision.model, access.offset))
+        if bound.may_wrap(access) is not None:
+            return _unknown(bound, access, "the arithmetic of the address may overflow")
+        message = f"{access.kind} of {tensor.name} is at multiples of {size} bytes"
+        return bound.verdict(MISALIGNED, "proven", access, message, decision.method)
+    doubts = bound.doubts(decision.model)
+    if doubts:
+        return _unknown(bound, access, doubts.reason)
+    offset = _value(bound, decision, access.offset)
     program = bound.program_of(decision.model)
     observer = _Offsets(access.op)
     failure = run(bound.call, (observer,), (program,), lanes=bound.budget.replay_lanes)
     if offset not in observer.offsets:
-        reason = f"{NOT_REPRODUCED} ({failure or 'not seen'})"
-        return _unknown(access, reason, tensor.name, decision.solver_ns)
+        return _unknown(bound, access, f"{NOT_REPRODUCED} ({failure or 'not seen'})")
     bytes_past = (offset + tensor.address) % size
     message = (
         f"{access.kind} of {size} bytes at byte {offset} of {tensor.name}, {bytes_past} bytes past "
         f"a multiple of {size}"
     )
-    return _violation(
-        MISALIGNED, bound, access, message, decision.model, tensor.name, offset, decision
-    )
+    return _violation(MISALIGNED, bound, access, message, offset, decision)
 
 
 def _is_multiple(term: Term, number: int) -> bool:
@@ -90,27 +89,19 @@ def _is_multiple(term: Term, number: int) -> bool:
     return all(coefficient % number == 0 for coefficient in term.coefficients.values())
 
 
-def _proven(access: Access, name: str, method: str, solver_ns: int = 0) -> Verdict:
-    message = f"{access.kind} of {name} is at multiples of {access.element_bytes} bytes"
-    return Verdict(
-        MISALIGNED, "proven", access.op, message, method, access=access.kind, arg=name,
-        solver_ns=solver_ns or None,
-    )  # fmt: skip
-
-
-def _undecided(bound: BoundCall, access: Access, decision: Decision, name: str) -> Verdict | None:
-    if not isinstance(decision, Refuted):
-        reason = "" if isinstance(decision, Proven) else decision.reason
-        return _unknown(access, reason, name, decision.solver_ns)
-    return _unknown(access, bound.doubts(decision.model).reason, name, decision.solver_ns)
-
-
-def _unknown(access: Access, reason: str, name: str, solver_ns: int) -> Verdict:
+def _unknown(bound: BoundCall, access: Access, reason: str) -> Verdict:
+    name = bound.name_of(access)
     message = f"whether {access.kind} of {name} is aligned could not be decided: {reason}"
-    return Verdict(
-        MISALIGNED, "unknown", access.op, message, reason=reason, access=access.kind, arg=name,
-        solver_ns=solver_ns or None,
-    )  # fmt: skip
+    return bound.verdict(MISALIGNED, "unknown", access, message, reason=reason)
+
+
+def _value(bound: BoundCall, refuted: Refuted, term: Term) -> int:
+    """Return a term's value at a counterexample, with the smallest of each missing symbol."""
+    point = dict(refuted.model)
+    for atom in term.atoms():
+        if isinstance(atom, Symbol) and atom not in point:
+            point[atom] = bound.ranges.of(atom)[0]
+    return term.value(point)
 
 
 class _Offsets(Observer):
@@ -148,7 +139,7 @@ def _judge_null(bound: BoundCall, access: Access) -> Verdict | None:
     given = bound.active(access)
     if bound.is_unreached(access, given):
         return None
-    claim, address = _address_beyond_null(bound, access)
+    claim = _is_no_null_pointer(bound, access)
     if claim is None:
         return None
     decision = bound.prove(claim, given)
@@ -158,55 +149,35 @@ def _judge_null(bound: BoundCall, access: Access) -> Verdict | None:
     run(bound.call, (observer,), (bound.program_of(decision.model),))
     if not observer.active:
         return None
-    offset = address.value(completed(bound, decision.model, address))
+    offset = _value(bound, decision, access.offset)
     message = f"{access.kind} through a null pointer" + (f" plus {offset} bytes" if offset else "")
-    name = None if access.argument is None else bound.call.arguments[access.argument].name
-    return _violation(NULL, bound, access, message, decision.model, name, offset, decision)
+    return _violation(NULL, bound, access, message, offset, decision)
 
 
-def _address_beyond_null(bound: BoundCall, access: Access) -> tuple[Condition | None, Term]:
-    """Return the condition (None: unknown) that an address is no null pointer; the address."""
+def _is_no_null_pointer(bound: BoundCall, access: Access) -> Condition | None:
+    """Return the condition that an address is no null pointer; None: it is unknown."""
     if access.argument is None:
         symbols = [a for a in access.offset.atoms() if isinstance(a, Symbol)]
         if bound.unrecorded(symbols):
-            return None, access.offset
-        return at_least(access.offset, _NULL_PAGE) | at_least(-1 - access.offset), access.offset
+            return None
+        return at_least(access.offset, _NULL_PAGE) | at_least(-1 - access.offset)
     argument = bound.call.arguments[access.argument]
     is_null = isinstance(argument, TensorArgument) or argument.value == 0
-    return (FALSE if is_null else None), access.offset
+    return FALSE if is_null else None
 
 
 def _violation(
-    rule: str,
-    bound: BoundCall,
-    access: Access,
-    message: str,
-    model: Point,
-    name: str | None,
-    offset: int,
-    decision: Refuted,
+    rule: str, bound: BoundCall, access: Access, message: str, offset: int, refuted: Refuted
 ) -> Verdict:
-    program_ids = {
-        symbol.key: value
-        for symbol, value in model.items()
-        if isinstance(symbol, Symbol) and symbol.kind == "program"
-    }
     lane = tuple(
-        model.get(Symbol("lane", axis, 0, extent - 1), 0) if extent > 1 else 0
+        refuted.model.get(Symbol("lane", axis, 0, extent - 1), 0) if extent > 1 else 0
         for axis, extent in enumerate(access.shape)
     )
-    return Verdict(
-        rule,
-        "violation",
-        access.op,
-        message,
-        decision.method,
-        access=access.kind,
-        arg=name,
-        program=(program_ids.get(0, 0), program_ids.get(1, 0), program_ids.get(2, 0)),
-        iteration=model.get(access.loops[-1].trip, 0) if access.loops else 0,
-        lane=lane,
-        address_offset=offset,
-        expression=address_expression(access, bound.summary),
-        solver_ns=decision.solver_ns or None,
-    )
+    trip = refuted.model.get(access.loops[-1].trip, 0) if access.loops else 0
+    program = program_at(bound.program_of(refuted.model), bound.call.grid)
+    expression = address_expression(access, bound.summary)
+    verdict = bound.verdict(
+        rule, "violation", access, message, refuted.method, address_offset=offset,
+        expression=expression,
+    )  # fmt: skip
+    return verdict.at(Witness(program, trip, lane))

@@ -15,11 +15,10 @@ from kvtrace.symbolic.summary import Assertion
 from kvtrace.verdicts.binding import BoundCall, Doubts
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.contents.loaded import depends_on
-from kvtrace.verdicts.replaying import NOT_REPRODUCED, run
+from kvtrace.verdicts.replaying import NOT_REPRODUCED, WITNESS_LANES, run
 from kvtrace.verdicts.verdict import Verdict, worst_by_op
 
-#: Limit of lanes of an evaluation of one program that shows a witness.
-_MAX_LANES: Final = 1 << 25
+RULE: Final = "device-assert"
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
@@ -29,31 +28,30 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
 
 def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
     """Return an observer of failing assertions, or None if no assertion is undecided."""
-    undecided = [v for v in undecided if v.rule == "device-assert"]
+    undecided = [v for v in undecided if v.rule == RULE]
     return EvaluatedAsserts(bound.call, undecided) if undecided else None
 
 
 def _judge_assertion(bound: BoundCall, assertion: Assertion) -> Verdict:
     given = bound.given(assertion)
-    op = assertion.op
     if bound.is_unreached(assertion, given):
-        return _proven(assertion, "interval", "no program reaches it")
+        return _proven(bound, assertion, "interval", "no program reaches it")
     if bound.may_wrap(assertion) is not None:
-        return _unknown(assertion, "arithmetic that it depends on may overflow")
+        return _unknown(bound, assertion, "arithmetic that it depends on may overflow")
     decision = bound.prove(assertion.condition, given)
     if isinstance(decision, Proven):
-        return _proven(assertion, decision.method, "in every program", decision.solver_ns)
+        return _proven(bound, assertion, decision.method, "in every program")
     if not isinstance(decision, Refuted):
-        return _unknown(assertion, decision.reason, decision.solver_ns)
+        return _unknown(bound, assertion, decision.reason)
     doubts = bound.doubts(decision.model)
     if doubts:
-        return _unknown(assertion, _doubts_text(bound, op, doubts), decision.solver_ns)
+        return _unknown(bound, assertion, _doubts_text(bound, assertion.op, doubts))
     program = bound.program_of(decision.model)
     observer = EvaluatedAsserts(bound.call, ())
-    run(bound.call, (observer,), (program,), lanes=_MAX_LANES)
-    if observer.failure is None or observer.failure.op is not op:
-        return _unknown(assertion, NOT_REPRODUCED)
-    return assertion_violation(observer.failure, decision.method)
+    run(bound.call, (observer,), (program,), lanes=WITNESS_LANES)
+    if observer.failure is None or observer.failure.op is not assertion.op:
+        return _unknown(bound, assertion, NOT_REPRODUCED)
+    return bound.timed(assertion_violation(observer.failure, decision.method))
 
 
 def _doubts_text(bound: BoundCall, op: Op, doubts: Doubts) -> str:
@@ -64,49 +62,28 @@ def _doubts_text(bound: BoundCall, op: Op, doubts: Doubts) -> str:
     return f"{doubts.reason}; {depends_on(missing)}" if missing else doubts.reason
 
 
-def _proven(assertion: Assertion, method: str, scope: str, solver_ns: int = 0) -> Verdict:
-    return Verdict(
-        "device-assert",
-        "proven",
-        assertion.op,
-        f"device_assert holds for this call ({scope}): {assertion.message}",
-        method,
-        solver_ns=solver_ns or None,
-    )
+def _proven(bound: BoundCall, assertion: Assertion, method: str, scope: str) -> Verdict:
+    message = f"device_assert holds for this call ({scope}): {assertion.message}"
+    return bound.verdict(RULE, "proven", assertion, message, method)
 
 
-def _unknown(assertion: Assertion, reason: str, solver_ns: int = 0) -> Verdict:
-    return Verdict(
-        "device-assert",
-        "unknown",
-        assertion.op,
-        f"device_assert could not be decided: {reason}",
-        reason=reason,
-        solver_ns=solver_ns or None,
-        evaluating=True,
-    )
+def _unknown(bound: BoundCall, assertion: Assertion, reason: str) -> Verdict:
+    message = f"device_assert could not be decided: {reason}"
+    return bound.verdict(RULE, "unknown", assertion, message, reason=reason, evaluating=True)
 
 
 def assertion_violation(failure: FailedAssertion, method: str = "evaluated") -> Verdict:
     """Return the violation for an assertion that failed in an evaluation."""
     others = f" in {failure.lanes:,} lanes" if failure.lanes > 1 else ""
-    return Verdict(
-        "device-assert",
-        "violation",
-        failure.op,
-        f"device_assert fails{others}: {failure.message}",
-        method,
-        program=failure.program,
-        iteration=failure.iteration,
-        lane=failure.lane,
-        lanes=failure.lanes,
-    )
+    message = f"device_assert fails{others}: {failure.message}"
+    verdict = Verdict(RULE, "violation", failure.op, message, method, lanes=failure.lanes)
+    return verdict.at(failure)
 
 
 class EvaluatedAsserts(Concrete):
     """An observer of the failing assertion that ends a launch; decides the `undecided` verdicts."""
 
-    rules = frozenset({"device-assert"})
+    rules = frozenset({RULE})
 
     def __init__(self, call: Call, undecided: Sequence[Verdict]) -> None:
         self._undecided = undecided
@@ -124,13 +101,5 @@ class EvaluatedAsserts(Concrete):
             return [assertion_violation(self.failure)]
         if failure is not None or not self._all_recorded:
             return []
-        return [
-            Verdict(
-                "device-assert",
-                "proven",
-                verdict.op,
-                "device_assert holds for this call, for the recorded contents of its tensors",
-                "evaluated",
-            )
-            for verdict in self._undecided
-        ]
+        message = "device_assert holds for this call, for the recorded contents of its tensors"
+        return [Verdict(RULE, "proven", v.op, message, "evaluated") for v in self._undecided]

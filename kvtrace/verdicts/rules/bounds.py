@@ -10,7 +10,7 @@ the condition that makes the access safe is proven, as `0 <= index < 1000`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from kvtrace.evaluate import TensorArgument
@@ -35,7 +35,12 @@ from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.contents.loaded import depends_on
 from kvtrace.verdicts.rules import overflow
 from kvtrace.verdicts.rules.bounds_witnesses import Outside, Witnesses
-from kvtrace.verdicts.rules.evaluated import EvaluatedBounds
+from kvtrace.verdicts.rules.evaluated import (
+    RULE,
+    EvaluatedBounds,
+    inside_verdict,
+    undecided_verdict,
+)
 from kvtrace.verdicts.verdict import Verdict
 
 
@@ -98,7 +103,6 @@ class _InsideTensor:
 
     method: Method
     reached: bool = True
-    solver_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +112,6 @@ class _UndecidedAccess:
     reason: str
     evaluating: bool
     assumption: str | None = None
-    solver_ns: int = 0
     names_tensors: bool = False
 
 
@@ -125,14 +128,12 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
         yield from _verdicts_on_op(bound, accesses, witnesses)
     if not any(effect_of(op) is not None for op in bound.call.module.ops):
         message = "nothing to judge: the kernel as compiled for this call accesses no memory"
-        yield Verdict(
-            "out-of-bounds", "unknown", bound.call.module.main.op, message, reason=_NO_ACCESS
-        )
+        yield Verdict(RULE, "unknown", bound.call.module.main.op, message, reason=_NO_ACCESS)
 
 
 def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
     """Return an observer that decides ops by evaluating the grid, None if none is undecided."""
-    ops = {verdict.op.index for verdict in undecided if verdict.rule == "out-of-bounds"}
+    ops = {verdict.op.index for verdict in undecided if verdict.rule == RULE}
     return EvaluatedBounds(bound.call, ops) if ops else None
 
 
@@ -141,52 +142,26 @@ def _verdicts_on_op(
 ) -> Iterator[Verdict]:
     """Yield the verdicts on an op from all its accesses, one per argument it may point into."""
     findings = [_judge_access(bound, access) for access in accesses]
-    op, kind, arg = accesses[0].op, accesses[0].kind, _tensor_names(bound, accesses)
+    op, kind, arg = accesses[0].op, accesses[0].kind, bound.names_of(accesses)
     outside = [finding for finding in findings if isinstance(finding, Outside)]
+    undecided = [finding for finding in findings if isinstance(finding, _UndecidedAccess)]
     if outside:
         yield from witnesses.verdicts(op, outside, arg, kind)
-        return
-    solver_ns = (
-        sum(finding_.solver_ns for finding_ in findings if not isinstance(finding_, Outside))
-        or None
-    )
-    undecided = [finding for finding in findings if isinstance(finding, _UndecidedAccess)]
-    if undecided:
+    elif undecided:
         reason = undecided[0].reason
         is_evaluable = _is_evaluable(bound, op)
         if not is_evaluable and not any(finding.names_tensors for finding in undecided):
             reason += f"; {bound.missing_contents(op)}"
-        yield Verdict(
-            "out-of-bounds",
-            "unknown",
-            op,
-            f"{kind} could not be decided: {reason}",
-            reason=reason,
-            access=kind,
-            arg=arg,
-            solver_ns=solver_ns,
-            assumption=next(
-                (finding_.assumption for finding_ in undecided if finding_.assumption), None
-            ),
+        yield undecided_verdict(
+            op, kind, arg, reason,
+            assumption=next(filter(None, (finding.assumption for finding in undecided)), None),
             evaluating=is_evaluable and all(finding.evaluating for finding in undecided),
-        )
-        return
-    inside = [finding for finding in findings if isinstance(finding, _InsideTensor)]
-    method = strongest([finding.method for finding in inside])
-    is_reached = any(finding.reached for finding in inside)
-    scope = "in every program" if is_reached else "no program reaches it"
-    if bound.call.recorded and op.index in depending_on_data(bound.call.module):
-        scope += f"; for the recorded contents of {', '.join(bound.call.recorded)}"
-    yield Verdict(
-        "out-of-bounds",
-        "proven",
-        op,
-        f"{kind} stays inside its tensor for this call ({scope})",
-        method,
-        access=kind,
-        arg=arg,
-        solver_ns=solver_ns,
-    )
+        )  # fmt: skip
+    else:
+        inside = [finding for finding in findings if isinstance(finding, _InsideTensor)]
+        method = strongest([finding.method for finding in inside])
+        is_reached = any(finding.reached for finding in inside)
+        yield inside_verdict(bound.call, op, kind, arg, method, is_reached=is_reached)
 
 
 def _is_evaluable(bound: BoundCall, op: Op) -> bool:
@@ -245,10 +220,10 @@ def _judge_wrapping_access(
     if isinstance(decision, Refuted):
         doubts = bound.doubts(decision.model)
         if doubts.unrecorded:
-            return _unrecorded(bound, access, _view(tensor), doubts, decision.solver_ns)
+            return _unrecorded(bound, access, _view(tensor), doubts)
         if not doubts:
-            return Outside(access, "out-of-bounds", decision, reason)
-    return _UndecidedAccess(reason, evaluating=True, solver_ns=decision.solver_ns)
+            return Outside(access, RULE, decision, reason)
+    return _UndecidedAccess(reason, evaluating=True)
 
 
 def _compare_ranges(
@@ -260,22 +235,20 @@ def _compare_ranges(
     if proof is not None:
         return _InsideTensor(proof.method)
     decision = bound.prove(access.lies_within(*storage), given)
-    rule = "out-of-bounds"
+    rule = RULE
     if isinstance(decision, Proven) and view != storage:
-        storage_ns = decision.solver_ns
         decision = bound.prove(access.lies_within(*view), given)
-        decision = replace(decision, solver_ns=decision.solver_ns + storage_ns)
         rule = "out-of-view"
     if isinstance(decision, Proven):
-        return _InsideTensor(decision.method, solver_ns=decision.solver_ns)
+        return _InsideTensor(decision.method)
     if isinstance(decision, Unknown):
-        return _UndecidedAccess(decision.reason, evaluating=True, solver_ns=decision.solver_ns)
+        return _UndecidedAccess(decision.reason, evaluating=True)
     doubts = bound.doubts(decision.model)
     if not doubts:
         return Outside(access, rule, decision)
     if doubts.unrecorded:
-        return _unrecorded(bound, access, view, doubts, decision.solver_ns)
-    return _UndecidedAccess(doubts.reason, evaluating=True, solver_ns=decision.solver_ns)
+        return _unrecorded(bound, access, view, doubts)
+    return _UndecidedAccess(doubts.reason, evaluating=True)
 
 
 def _view(tensor: TensorArgument) -> Interval:
@@ -285,14 +258,9 @@ def _view(tensor: TensorArgument) -> Interval:
 
 
 def _unrecorded(
-    bound: BoundCall, access: Access, view: Interval, doubts: Doubts, solver_ns: int
+    bound: BoundCall, access: Access, view: Interval, doubts: Doubts
 ) -> _UndecidedAccess:
     """Return the undecided access, naming unrecorded tensors and a sufficient condition."""
     assumption = assumption_of(bound, access, view, doubts.symbols)
     reason = depends_on(doubts.unrecorded)
-    return _UndecidedAccess(reason, False, assumption, solver_ns, names_tensors=True)
-
-
-def _tensor_names(bound: BoundCall, accesses: Iterable[Access]) -> str | None:
-    indices = {access.argument for access in accesses if access.argument is not None}
-    return ",".join(sorted({bound.call.arguments[index].name for index in indices})) or None
+    return _UndecidedAccess(reason, False, assumption, names_tensors=True)

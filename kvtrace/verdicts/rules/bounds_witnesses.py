@@ -30,8 +30,8 @@ from kvtrace.symbolic.terms import Symbol, Term, as_term
 from kvtrace.text import plural
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.lanes import Lanes, lanes_before
-from kvtrace.verdicts.replaying import NOT_REPRODUCED, run
-from kvtrace.verdicts.rules.evaluated import EvaluatedBounds, outside_verdict
+from kvtrace.verdicts.replaying import NOT_REPRODUCED, WITNESS_LANES, run
+from kvtrace.verdicts.rules.evaluated import EvaluatedBounds, outside_verdict, undecided_verdict
 from kvtrace.verdicts.verdict import Verdict
 
 #: Start of the reason of a violation by an access with a mask.
@@ -136,9 +136,6 @@ def _value_in_lane(
         return None
 
 
-_MAX_LANES: Final = 1 << 25
-"""Limit of lanes of an evaluation of a witness's program."""
-
 _MAX_BATCHES: Final = 1 << 10
 """Limit of batches of accesses after which an evaluation ends, once the defect was seen."""
 
@@ -200,11 +197,7 @@ class Witnesses:
         if not defects:
             reason = outside[0].suspected or NOT_REPRODUCED
             reason += f" ({self._failure})" if self._failure else ""
-            message = f"{kind} could not be decided: {reason}"
-            yield Verdict(
-                "out-of-bounds", "unknown", op, message, reason=reason, access=kind, arg=arg,
-                solver_ns=refuted.solver_ns or None, evaluating=True,
-            )  # fmt: skip
+            yield undecided_verdict(op, kind, arg, reason, evaluating=True)
             return
         arguments = self._bound.call.arguments
         for defect in defects.values():
@@ -215,7 +208,7 @@ class Witnesses:
             )  # fmt: skip
             if verdict.verdict == "violation":
                 verdict = replace(verdict, reason=admitted(self._bound, access, defect))
-            yield replace(verdict, solver_ns=refuted.solver_ns or None)
+            yield verdict
 
     def _farthest(self, outside: Sequence[Outside], defect: OutOfBounds) -> OutOfBounds | None:
         """Return the defect with the farthest lane of the grid, None if that is unknown."""
@@ -232,14 +225,14 @@ class Witnesses:
         if self._grid_bounds is None and bound.lanes <= bound.budget.replay_lanes:
             self._grid_bounds = EvaluatedBounds(bound.call)
             self._grid_failure = run(
-                bound.call, (self._grid_bounds,), contents="none", lanes=_MAX_LANES
+                bound.call, (self._grid_bounds,), contents="none", lanes=WITNESS_LANES
             )
         if self._grid_bounds is not None and self._grid_bounds.defects(op.index):
             return self._grid_bounds, self._grid_failure is None
         bounds = EvaluatedBounds(bound.call, (op.index,))
         programs = (bound.program_of(point),)
         loop_limit = _LoopLimit(bounds, op.index)
-        self._failure = run(bound.call, (bounds, loop_limit), programs, lanes=_MAX_LANES)
+        self._failure = run(bound.call, (bounds, loop_limit), programs, lanes=WITNESS_LANES)
         return bounds, False
 
 
@@ -265,7 +258,7 @@ def _with_farthest(
     if farthest is None:
         return None
     bounds = EvaluatedBounds(bound.call, (access.op.index,))
-    run(bound.call, (bounds,), (bound.program_of(farthest),), lanes=_MAX_LANES)
+    run(bound.call, (bounds,), (bound.program_of(farthest),), lanes=WITNESS_LANES)
     farthest_defect = bounds.defects(access.op.index).get(defect.rule)
     if farthest_defect is None or access.offset.value(farthest) not in (
         farthest_defect.lowest,

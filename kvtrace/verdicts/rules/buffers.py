@@ -116,9 +116,7 @@ def _judge_access(
     witness = None
     if isinstance(decision, Refuted) and is_refuted:
         witness = program_at(bound.program_of(decision.model), bound.call.grid)
-    name = None if access.argument is None else bound.call.arguments[access.argument].name
-    yield Verdict(
-        RULE, answer, access.op, message, getattr(decision, "method", "interval"),
-        reason=reach if answer == "unknown" else None, access=access.kind, arg=name,
-        program=witness, solver_ns=decision.solver_ns or None,
+    yield bound.verdict(
+        RULE, answer, access, message, getattr(decision, "method", "interval"),
+        reason=reach if answer == "unknown" else None, program=witness,
     )  # fmt: skip

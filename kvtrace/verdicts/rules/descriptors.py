@@ -16,7 +16,7 @@ start, https://github.com/triton-lang/triton/issues/8657.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -24,25 +24,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.evaluate import TensorArgument
-from kvtrace.evaluate.arguments import Argument
-from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.registry import Step
 from kvtrace.evaluate.types import ValueType, element_of, value_type
 from kvtrace.evaluate.values import Descriptor, Pointer, Unknown, to_array
 from kvtrace.ir import Op
-from kvtrace.ir.data_dependence import depending_on_data
 from kvtrace.ir.ops import KINDS
 from kvtrace.ir.tensor_maps import CHUNK_BYTES, has_tensor_maps, multiples_of
 from kvtrace.ir.updates import positions_of
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction, equal, less
 from kvtrace.symbolic.functions import remainder
-from kvtrace.symbolic.prover import Given, Method, Proven, Refuted, strongest
+from kvtrace.symbolic.prover import Decision, Given, Method, Proven, Refuted, strongest
 from kvtrace.symbolic.summary import Access, BlockPointer
 from kvtrace.symbolic.terms import Term, as_term, lane
 from kvtrace.verdicts.binding import BoundCall
-from kvtrace.verdicts.contents.loaded import depends_on
-from kvtrace.verdicts.replaying import program_at
-from kvtrace.verdicts.rules.watched_values import Sighted, evaluated
+from kvtrace.verdicts.contents.loaded import depends_on, recorded_text
+from kvtrace.verdicts.rules.watched_values import Watch, watched
 from kvtrace.verdicts.verdict import Verdict, worst_by_op
 
 RULE: Final = "descriptor-contract"
@@ -72,23 +69,33 @@ def _judge_access(bound: BoundCall, access: Access) -> Verdict:
     if access.argument is None:
         return _unknown(bound, access, access.unknown or "its base comes from no argument")
     method: Method = "interval"
-    solver_ns = 0
     for claim, given in _claims(bound, access, descriptor, reached):
         decision = bound.prove(claim, given)
-        solver_ns += decision.solver_ns
-        if isinstance(decision, Proven) and bound.may_wrap(access) is None:
-            method = strongest((method, decision.method))
-            continue
-        if isinstance(decision, Refuted):
-            doubts = bound.doubts(decision.model)
-            if doubts.unrecorded:
-                return _unknown(bound, access, depends_on(doubts.unrecorded))
-            program = bound.program_of(decision.model)
-            breach = None if doubts else _first_breach(bound, access, program)
-            if isinstance(breach, Breach):
-                return _violation(bound, access, breach, decision.method, solver_ns)
-        return _by_evaluation(bound, access)
-    return _proven(bound, access, method, "in every program", solver_ns)
+        if not isinstance(decision, Proven) or bound.may_wrap(access) is not None:
+            return _by_runs(bound, access, decision)
+        method = strongest((method, decision.method))
+    return _proven(bound, access, method)
+
+
+def _by_runs(bound: BoundCall, access: Access, decision: Decision) -> Verdict:
+    """Return the verdict from evaluations, of the program in which a claim fails first."""
+    if isinstance(decision, Refuted):
+        doubts = bound.doubts(decision.model)
+        if doubts.unrecorded:
+            return _unknown(bound, access, depends_on(doubts.unrecorded))
+    watch, method, reason = watched(bound, lambda: TensorMapWatch(bound.call, access), decision)
+    if watch.witness is None:
+        return _unknown(bound, access, reason) if reason else _proven(bound, access, method)
+    message = f"{access.kind} by descriptor: {watch.text}"
+    if watch.address_offset is not None:
+        message = (
+            f"{access.kind} by descriptor {watch.text}: {bound.call.module.target} writes whole "
+            f"chunks of {CHUNK_BYTES} bytes"
+        )
+    verdict = bound.verdict(
+        RULE, "violation", access, message, method, address_offset=watch.address_offset
+    )
+    return verdict.at(watch.witness)
 
 
 def _claims(
@@ -136,87 +143,26 @@ def _is_between(term: Term, low: int, high: int) -> Condition:
     return at_least(term, low) & at_least(high - term)
 
 
-def _by_evaluation(bound: BoundCall, access: Access) -> Verdict:
-    """Return the verdict from an evaluation of all programs, unknown if over the budget."""
-    if bound.lanes > bound.budget.lanes:
-        return _unknown(bound, access, "no formula decides it, and the grid is too large to run")
-    breach = _first_breach(bound, access, None)
-    if isinstance(breach, Breach):
-        return _violation(bound, access, breach, "evaluated")
-    if breach is None:
-        return _proven(bound, access, "evaluated", "in every program")
-    return _unknown(bound, access, breach)
-
-
-def _first_breach(bound: BoundCall, access: Access, program: int | None) -> Breach | str | None:
-    """Return the first breach in an evaluation, None if there is none, or a reason if unknown.
-
-    `program` is a linear id; None evaluates all programs.
-    """
-    chunk = multiples_of(bound.call.module)
-    watch = TensorMapWatch(access.op, access.kind, access.shape, bound.call.arguments, chunk)
-    failure = evaluated(bound, watch, None if program is None else (program,))
-    if watch.breach is not None:
-        return watch.breach
-    return failure or ("it depends on contents that were not recorded" if watch.hidden else None)
-
-
 # -- verdicts -----------------------------------------------------------------------------------
 
 
-def _name(bound: BoundCall, access: Access) -> str | None:
-    return None if access.argument is None else bound.call.arguments[access.argument].name
-
-
 def _proven(
-    bound: BoundCall, access: Access, method: str, scope: str, solver_ns: int = 0
+    bound: BoundCall, access: Access, method: str, scope: str = "in every program"
 ) -> Verdict:
     module = bound.call.module
     writes_chunks = access.kind != "load" and has_tensor_maps(module)
     inside = ", and writes nothing past the inner extent" if writes_chunks else ""
     rules = "tensor maps" if has_tensor_maps(module) else "AMD's data mover"
-    if bound.call.recorded and access.op.index in depending_on_data(module):
-        scope += f"; for the recorded contents of {', '.join(bound.call.recorded)}"
+    scope += recorded_text(bound.call, access.op)
     message = f"{access.kind} by descriptor meets the rules of {rules}{inside} ({scope})"
-    return Verdict(
-        RULE, "proven", access.op, message, method, access=access.kind, arg=_name(bound, access),
-        solver_ns=solver_ns or None,
-    )  # fmt: skip
+    return bound.verdict(RULE, "proven", access, message, method)
 
 
 def _unknown(bound: BoundCall, access: Access, reason: str) -> Verdict:
     message = (
         f"whether {access.kind} by descriptor meets the target's rules is not decided: {reason}"
     )
-    return Verdict(
-        RULE, "unknown", access.op, message, reason=reason, access=access.kind,
-        arg=_name(bound, access),
-    )  # fmt: skip
-
-
-def _violation(
-    bound: BoundCall, access: Access, breach: Breach, method: str, solver_ns: int = 0
-) -> Verdict:
-    message = f"{access.kind} by descriptor: {breach.text}"
-    if breach.past_extent:
-        message = (
-            f"{access.kind} by descriptor {breach.text}: {bound.call.module.target} writes whole "
-            f"chunks of {CHUNK_BYTES} bytes"
-        )
-    return Verdict(
-        RULE,
-        "violation",
-        access.op,
-        message,
-        method,
-        access=access.kind,
-        arg=_name(bound, access),
-        program=breach.program,
-        iteration=breach.iteration,
-        lane=breach.lane,
-        address_offset=breach.address_offset,
-        solver_ns=solver_ns or None,
-    )
+    return bound.verdict(RULE, "unknown", access, message, reason=reason)
 
 
 # -- tensor maps at an op --------------------------------------------------------------------------
@@ -237,22 +183,6 @@ _Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Breach:
-    """A violated requirement, as text, and the first place where it is violated.
-
-    `past_extent`: the access writes past the inner extent; only then `lane` and `address_offset`,
-    in bytes from the argument's data pointer, are set.
-    """
-
-    text: str
-    program: tuple[int, int, int]
-    iteration: int
-    lane: tuple[int, ...] | None = None
-    address_offset: int | None = None
-    past_extent: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class _DescriptorBatch:
     """A descriptor and a block's position in all programs of a batch, in elements."""
 
@@ -266,21 +196,21 @@ _Violation = tuple[int, str]
 """A program's index in the batch, and text that names the requirement that it violates."""
 
 
-class TensorMapWatch(Instrument):
-    """An instrument that checks the descriptor of an op; evaluation ends at the first breach.
+class TensorMapWatch(Watch):
+    """A watch of the descriptor of an access; `text` names the requirement that it violates.
 
-    `hidden`: some numbers were not checked, as they depend on contents that were not recorded.
+    `address_offset` is set if the access writes past the inner extent: the bytes from the
+    argument's data pointer.
     """
 
-    def __init__(
-        self, op: Op, kind: str, shape: tuple[int, ...], arguments: Sequence[Argument], chunk: int
-    ) -> None:
-        super().__init__()
-        self._op, self._shape, self._arguments = op, shape, arguments
-        self._chunk, self._writes = chunk, kind != "load" and chunk > 1
-        self._size = value_type(op.operand("descriptor").type).element.bytes
-        self.breach: Breach | None = None
-        self.hidden = False
+    def __init__(self, call: Call, access: Access) -> None:
+        super().__init__(access.op)
+        self._shape, self._arguments = access.shape, call.arguments
+        self._chunk = multiples_of(call.module)
+        self._writes = access.kind != "load" and self._chunk > 1
+        self._size = value_type(access.op.operand("descriptor").type).element.bytes
+        self.text = ""
+        self.address_offset: int | None = None
 
     def wrapped(self, op: Op, step: Step) -> Step:
         """Wrap the op so that its descriptor is checked first."""
@@ -307,7 +237,8 @@ class TensorMapWatch(Instrument):
         tensor = self._arguments[descriptor.base.argument]
         address = tensor.address if isinstance(tensor, TensorArgument) else 0
         for program_index, text in self._violations(batch, address):
-            self._report(scope, program_index, text)
+            self.text = text
+            self.end_at(scope, program_index, None)
         if self._writes:
             self._check_extent(batch, scope)
 
@@ -392,17 +323,11 @@ class TensorMapWatch(Instrument):
             if last == first_past[program_index]
             else f"elements {first_past[program_index]} to {last}"
         )
-        text = (
+        self.text = (
             f"writes {elements_text} of the inner axis, past its extent of {extent[program_index]}"
         )
-        self._report(
-            scope,
-            program_index,
-            text,
-            lanes,
-            self._address(batch, program_index, lanes),
-            past_extent=True,
-        )
+        self.address_offset = self._address(batch, program_index, lanes)
+        self.end_at(scope, program_index, lanes)
 
     def _first_inside(self, batch: _DescriptorBatch, axis: int) -> _Numbers:
         """Return each program's first lane of an axis inside the extent, -1 if none is."""
@@ -423,22 +348,6 @@ class TensorMapWatch(Instrument):
             )
             offset += int(index) * int(stride[program_index]) * self._size
         return offset
-
-    def _report(
-        self,
-        scope: Any,
-        program_index: int,
-        text: str,
-        lane: tuple[int, ...] | None = None,
-        address: int | None = None,
-        *,
-        past_extent: bool = False,
-    ) -> None:
-        """Record the breach and end the evaluation."""
-        trips = np.broadcast_to(np.asarray(scope.iteration), len(scope.linear))
-        program = program_at(int(scope.linear[program_index]), scope.launch.grid)
-        self.breach = Breach(text, program, int(trips[program_index]), lane, address, past_extent)
-        raise Sighted
 
 
 def _by_program(value: Any, programs: int) -> _Numbers:

@@ -9,17 +9,20 @@ recorded, or the evaluation ended before.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
 from kvtrace.evaluate import Argument, TensorArgument
 from kvtrace.evaluate.observe import Access, OutOfBounds
 from kvtrace.ir import Op
-from kvtrace.ir.data_dependence import depending_on_data
 from kvtrace.ir.ops import effect_of
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.text import plural
 from kvtrace.verdicts.concrete import Concrete
+from kvtrace.verdicts.contents.loaded import recorded_text
 from kvtrace.verdicts.verdict import Verdict
+
+RULE: Final = "out-of-bounds"
 
 
 @dataclass(slots=True)
@@ -38,7 +41,7 @@ class EvaluatedBounds(Concrete):
     `ops` has the indices of the ops to judge; None: all.
     """
 
-    rules = frozenset({"out-of-bounds", "out-of-view"})
+    rules = frozenset({RULE, "out-of-view"})
 
     def __init__(self, call: Call, ops: Collection[int] | None = None) -> None:
         self._call = call
@@ -86,17 +89,31 @@ class EvaluatedBounds(Concrete):
             yield outside_verdict(defect, self._call.arguments)
         if state.defects:
             return
-        arg = _name(state.arguments, self._call.arguments)
+        names = {self._call.arguments[i].name for i in state.arguments if i is not None}
+        arg = ",".join(sorted(names)) or None
         reason = failure or state.unknown
         if reason is not None:
-            message = f"{kind} could not be decided: {reason}"
-            yield Verdict("out-of-bounds", "unknown", op, message, "evaluated", reason, kind, arg)
-            return
-        scope = "in every program" if state.executions else "no program reaches it"
-        if self._call.recorded and op.index in depending_on_data(self._call.module):
-            scope += f"; for the recorded contents of {', '.join(self._call.recorded)}"
-        message = f"{kind} stays inside its tensor for this call ({scope})"
-        yield Verdict("out-of-bounds", "proven", op, message, "evaluated", access=kind, arg=arg)
+            yield undecided_verdict(op, kind, arg, reason, "evaluated")
+        else:
+            is_reached = bool(state.executions)
+            yield inside_verdict(self._call, op, kind, arg, "evaluated", is_reached=is_reached)
+
+
+def inside_verdict(
+    call: Call, op: Op, kind: str, arg: str | None, method: str, *, is_reached: bool
+) -> Verdict:
+    """Return the verdict on an op that stays inside its tensor; `arg` names the tensor."""
+    scope = "in every program" if is_reached else "no program reaches it"
+    message = f"{kind} stays inside its tensor for this call ({scope}{recorded_text(call, op)})"
+    return Verdict(RULE, "proven", op, message, method, access=kind, arg=arg)
+
+
+def undecided_verdict(
+    op: Op, kind: str, arg: str | None, reason: str, method: str | None = None, **more: Any
+) -> Verdict:
+    """Return the unknown verdict on an op, with more fields of it."""
+    message = f"{kind} could not be decided: {reason}"
+    return Verdict(RULE, "unknown", op, message, method, reason, kind, arg, **more)
 
 
 def outside_verdict(
@@ -125,29 +142,17 @@ def outside_verdict(
             f"the access {outside_text(defect, name)}, and the size of the storage of {name} was "
             "not recorded"
         )
-        message = f"{defect.kind} could not be decided: {reason}"
-        return Verdict(
-            defect.rule, "unknown", defect.op, message, method, reason, defect.kind, name
-        )
+        verdict = undecided_verdict(defect.op, defect.kind, name, reason, method)
+        return replace(verdict, rule=defect.rule)
     inside = ", still inside its storage" if defect.rule == "out-of-view" else ""
     lanes = defect.lanes if counted else None
     others = _other_lanes_text(defect, lanes) if farthest else ""
+    message = f"{defect.kind} {outside_text(defect, name)}{inside}{others}"
     return Verdict(
-        defect.rule,
-        "violation",
-        defect.op,
-        f"{defect.kind} {outside_text(defect, name)}{inside}{others}",
-        method,
-        access=defect.kind,
-        arg=name,
-        program=defect.program,
-        iteration=defect.iteration,
-        lane=defect.lane,
-        address_offset=defect.address_offset,
-        past_end_bytes=defect.past_end_bytes,
-        lanes=lanes,
+        defect.rule, "violation", defect.op, message, method, access=defect.kind, arg=name,
+        address_offset=defect.address_offset, past_end_bytes=defect.past_end_bytes, lanes=lanes,
         nearest=_nearest_tensor(arguments, defect.argument, defect.address_offset),
-    )
+    ).at(defect)  # fmt: skip
 
 
 def may_be_inside(defect: OutOfBounds, arguments: Sequence[Argument]) -> bool:
@@ -177,10 +182,6 @@ def outside_text(defect: OutOfBounds, name: str) -> str:
     if past > 0:
         return f"ends {plural(past, 'byte')} past the end of {name}"
     return f"starts {plural(-past, 'byte')} before the start of {name}"
-
-
-def _name(indices: set[int | None], arguments: Sequence[Argument]) -> str | None:
-    return ",".join(sorted({arguments[i].name for i in indices if i is not None})) or None
 
 
 def _nearest_tensor(arguments: Sequence[Argument], index: int, address_offset: int) -> str | None:

@@ -7,6 +7,7 @@ depend on no contents.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from math import nan, prod
 from typing import TYPE_CHECKING, Any, Final
@@ -17,27 +18,32 @@ from kvtrace.evaluate import Argument, Storage, TensorArgument
 from kvtrace.evaluate.arguments import with_storages
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.types import value_type
-from kvtrace.evaluate.values import Pointer, PointerChoice, Unknown, full_array
+from kvtrace.evaluate.values import Unknown, full_array
 from kvtrace.ir import Op
 from kvtrace.ir.memory_sites import memory_sites
 from kvtrace.ir.ops import ELEMENTWISE
-from kvtrace.ir.types import IntegerType, TensorType, Type
+from kvtrace.ir.types import Type
 from kvtrace.symbolic.taint import leaves_lanes, undefined_cause
 from kvtrace.text import listed
-from kvtrace.verdicts.replaying import Limit, program_at, read_only_arguments, run_with
+from kvtrace.verdicts.replaying import (
+    WITNESS_LANES,
+    Limit,
+    read_only_arguments,
+    run_with,
+    witness_at,
+)
+from kvtrace.verdicts.rules.watched_values import numbers_of
+from kvtrace.verdicts.verdict import Witness
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.registry import Step
+    from kvtrace.evaluate.scope import Scope
     from kvtrace.ir import Value
     from kvtrace.recorded_calls.recorded import Call
     from kvtrace.verdicts.binding import BoundCall
 
 _PATTERN_BYTES: Final = 1 << 26
 """Larger made-up tensors are all zeros, whose pages cost nothing until they are accessed."""
-
-#: Limit of lanes of a run. One program nearly always takes fewer, and a whole grid is run
-#: only if it is known to take fewer.
-_MAX_LANES: Final = 1 << 25
 
 _SCATTERED: Final = None
 """Marks a fill with a different number in every lane of every load: equal ones might cancel out."""
@@ -46,21 +52,10 @@ _FILLS: Final = ((0.0, 100.0), (0.0, nan), (0.0, _SCATTERED))
 
 
 @dataclass(frozen=True)
-class Difference:
-    """The first place where a value differs: program, trip of the innermost loop, and lane."""
-
-    program: tuple[int, int, int]
-    iteration: int
-    lane: tuple[int, ...]
-
-
-@dataclass(frozen=True)
 class _Snapshot:
     """The numbers and mask of an observed value in a batch of programs."""
 
-    programs: Any
-    grid: tuple[int, int, int]
-    iterations: Any
+    scope: Scope
     numbers: Any
     mask: Any
 
@@ -139,9 +134,7 @@ class _LaneFiller(Instrument):
         numbers = _numbers(values[observed_value.value.id], observed_value.value.type)
         mask = observed_value.mask
         active = True if mask is None else _numbers(values[mask.id], mask.type)
-        trips = np.broadcast_to(np.asarray(scope.iteration), len(scope.linear))
-        snapshot = _Snapshot(scope.linear, scope.launch.grid, trips, numbers, active)
-        self.snapshots[observed_value].append(snapshot)
+        self.snapshots[observed_value].append(_Snapshot(copy(scope), numbers, active))
 
 
 def filling_masked(
@@ -175,14 +168,9 @@ def _fill_number(fill: float, dtype: Any) -> Any:
 
 
 def _numbers(value: Any, type_: Type) -> Any:
-    """Return numbers for undefined lanes, each of at most 8 bits."""
-    if isinstance(value, Pointer):
-        value = value.offset
-        offset = IntegerType(64)
-        type_ = TensorType(type_.shape, offset) if isinstance(type_, TensorType) else offset
-    if isinstance(value, Unknown | PointerChoice):
-        return None
-    return np.array(full_array(value, value_type(type_)))
+    """Return the numbers of a value, None if any is unknown."""
+    numbers = numbers_of(value, type_)
+    return None if numbers is None else np.array(numbers)
 
 
 Numbers = Sequence[float] | None
@@ -203,12 +191,12 @@ class Replays:
         self._bound = bound
         self._observed_values = tuple(dict.fromkeys(to_observe))
         self._runs: dict[
-            tuple[int | None, Op | None, int], tuple[dict[ObservedValue, Difference], str]
+            tuple[int | None, Op | None, int], tuple[dict[ObservedValue, Witness], str]
         ] = {}
 
     def difference(
         self, observed_value: ObservedValue, program: int | None, only: Op | None = None
-    ) -> Difference | str:
+    ) -> Witness | str:
         """Return where fills first change an observed value, or the reason why none does.
 
         `program` is a linear id; None runs all programs. With `only`, that op's lanes are filled.
@@ -234,7 +222,7 @@ class Replays:
 
     def _run(
         self, program: int | None, only: Op | None, fill_pair: int
-    ) -> tuple[dict[ObservedValue, Difference], str]:
+    ) -> tuple[dict[ObservedValue, Witness], str]:
         """Run with a pair of fills; return differences, and the reason of an early end or ""."""
         run_key = program, only, fill_pair
         if run_key not in self._runs:
@@ -268,13 +256,13 @@ def evaluated(
     """
     programs = None if program is None else (program,)
     with np.errstate(all="ignore"):
-        limit = Limit(_MAX_LANES)
+        limit = Limit(WITNESS_LANES)
         return run_with(call, arguments, (limit,), programs, instrument=instrument) or ""
 
 
 def _first_difference(
     left_snapshots: Iterable[_Snapshot], right_snapshots: Iterable[_Snapshot]
-) -> Difference | None:
+) -> Witness | None:
     for left, right in zip(left_snapshots, right_snapshots, strict=False):
         if left.numbers is None or right.numbers is None or left.mask is None:
             continue
@@ -284,14 +272,9 @@ def _first_difference(
             differs = differs & ~(np.isnan(left_numbers) & np.isnan(right_numbers))
         positions = np.argwhere(differs & left.mask)
         if len(positions):
-            program_position, *lane = map(int, positions[0])
-            return _difference(left, program_position, tuple(lane))
+            row, *lane = map(int, positions[0])
+            return witness_at(left.scope, row, lane)
     return None
-
-
-def _difference(snapshot: _Snapshot, position: int, lane: tuple[int, ...]) -> Difference:
-    program = int(snapshot.programs[position])
-    return Difference(program_at(program, snapshot.grid), int(snapshot.iterations[position]), lane)
 
 
 def with_contents(

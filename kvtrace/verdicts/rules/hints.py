@@ -20,7 +20,7 @@ from kvtrace.ir import Op, Value
 from kvtrace.symbolic.conditions import Condition, equal
 from kvtrace.symbolic.expressions import value_expression
 from kvtrace.symbolic.functions import remainder
-from kvtrace.symbolic.prover import Decision, Proven, Refuted
+from kvtrace.symbolic.prover import Proven, Refuted
 from kvtrace.symbolic.summary import Assertion, Hint, Place
 from kvtrace.symbolic.terms import Substitution, Symbol, Term, lane
 from kvtrace.verdicts.binding import BoundCall
@@ -70,19 +70,21 @@ def _judge_argument(bound: BoundCall, hint: Hint, position: int) -> Iterator[Ver
         # as nearly always: Triton specialized the kernel for this argument
         unknown = unknown_text(RULE_FIELDS[RULE], (argument,))
         if unknown and divisor > 1:
-            yield _unknown(
-                hint.op, f"{argument.name} was compiled as a multiple of {divisor}{unit}", unknown
-            )
+            subject = f"{argument.name} was compiled as a multiple of {divisor}{unit}"
+            yield _unknown(bound, _place(hint), subject, unknown)
         return
     promise = f"{argument.name} a multiple of {divisor}{unit}"
     actual = f"{actual_value}{unit} into its storage" if unit else f"{actual_value}"
     if isinstance(argument, TensorArgument) and argument.storage_phase:
         actual = f"{actual_value % _SHARED_ALIGNMENT} bytes past one"
     message = f"the kernel was compiled for {promise}, but it is {actual}"
-    program = (0, 0, 0)
-    yield Verdict(
-        RULE, "violation", hint.op, message, "interval", arg=argument.name, program=program
+    yield bound.verdict(
+        RULE, "violation", _place(hint), message, "interval", arg=argument.name, program=(0, 0, 0)
     )
+
+
+def _place(hint: Hint) -> Place:
+    return Place(hint.op, hint.guard, hint.loops, ())
 
 
 # -- values -------------------------------------------------------------------------------------
@@ -95,7 +97,7 @@ def _judge_value(bound: BoundCall, hint: Hint, term: Term) -> Iterator[Verdict]:
             return
         term = term + argument.address
     name = value_expression(hint.value, bound.summary)
-    place = Place(hint.op, hint.guard, hint.loops, ())
+    place = _place(hint)
     for axis, number in enumerate(hint.numbers):
         if number <= 1:
             continue
@@ -112,12 +114,12 @@ def _judge_value(bound: BoundCall, hint: Hint, term: Term) -> Iterator[Verdict]:
         if verdict.verdict == "proven" and depends_on_start and number > _SHARED_ALIGNMENT:
             shared = f"modulo {_SHARED_ALIGNMENT} bytes"
             reason = f"the addresses of a call's launches are known to be alike only {shared}"
-            verdict = _unknown(hint.op, subject, reason)
+            verdict = _unknown(bound, place, subject, reason)
         elif verdict.verdict == "proven" and depends_on_start:
             missing = unknown_text(
                 RULE_FIELDS[RULE], bound.call.arguments[hint.argument or 0 :][:1]
             )
-            verdict = verdict if missing is None else _unknown(hint.op, subject, missing)
+            verdict = verdict if missing is None else _unknown(bound, place, subject, missing)
         yield verdict
 
 
@@ -200,47 +202,32 @@ def _judge_promise(
     """Return the verdict on a promise; a counterexample is replayed."""
     given = bound.given(place)
     if bound.is_unreached(place, given):
-        return _verdict("proven", place.op, f"{subject}; no program reaches it", "interval")
+        return _proven(bound, place, f"{subject}; no program reaches it", "interval")
     if bound.may_wrap(place) is not None:
-        reason = "arithmetic that it depends on may overflow"
-        return _unknown(place.op, subject, reason)
+        return _unknown(bound, place, subject, "arithmetic that it depends on may overflow")
     decision = bound.prove(claim, given)
     if isinstance(decision, Proven):
-        return _verdict("proven", place.op, f"{subject}, and this holds", decision.method, decision)
+        return _proven(bound, place, f"{subject}, and this holds", decision.method)
     if not isinstance(decision, Refuted):
-        return _unknown(place.op, subject, decision.reason, decision)
+        return _unknown(bound, place, subject, decision.reason)
     doubts = bound.doubts(decision.model)
     if doubts:
-        return _unknown(place.op, subject, doubts.reason, decision)
+        return _unknown(bound, place, subject, doubts.reason)
     op = value.owner if isinstance(value.owner, Op) else place.op
-    observer = ValueWatch(op, value, test)
-    failure = evaluated(bound, observer, (bound.program_of(decision.model),))
-    sighting = observer.sighting
-    if sighting is None:
+    watch = ValueWatch(op, value, test)
+    failure = evaluated(bound, watch, (bound.program_of(decision.model),))
+    if watch.witness is None:
         reason = f"{NOT_REPRODUCED} ({failure})" if failure else NOT_REPRODUCED
-        return _unknown(place.op, subject, reason, decision)
-    actual = "does not hold" if test is np.logical_not else f"an element is {sighting.number}"
-    return Verdict(
-        RULE,
-        "violation",
-        place.op,
-        f"{subject}, but {actual}",
-        decision.method,
-        program=sighting.program,
-        iteration=sighting.iteration,
-        lane=sighting.lane,
-        solver_ns=decision.solver_ns or None,
-    )
+        return _unknown(bound, place, subject, reason)
+    actual = "does not hold" if test is np.logical_not else f"an element is {watch.number}"
+    message = f"{subject}, but {actual}"
+    return bound.verdict(RULE, "violation", place, message, decision.method).at(watch.witness)
 
 
-def _verdict(
-    outcome: Any, op: Op, message: str, method: str, decision: Decision | None = None
-) -> Verdict:
-    solver_ns = None if decision is None else decision.solver_ns or None
-    return Verdict(RULE, outcome, op, message, method, solver_ns=solver_ns)
+def _proven(bound: BoundCall, place: Place, message: str, method: str) -> Verdict:
+    return bound.verdict(RULE, "proven", place, message, method)
 
 
-def _unknown(op: Op, subject: str, reason: str, decision: Decision | None = None) -> Verdict:
-    solver_ns = None if decision is None else decision.solver_ns or None
+def _unknown(bound: BoundCall, place: Place, subject: str, reason: str) -> Verdict:
     message = f"{subject}; whether this holds could not be decided: {reason}"
-    return Verdict(RULE, "unknown", op, message, reason=reason, solver_ns=solver_ns)
+    return bound.verdict(RULE, "unknown", place, message, reason=reason)

@@ -90,9 +90,7 @@ def _judge_always_false(bound: BoundCall, op: Op, accesses: Sequence[Access]) ->
     if any(bound.may_wrap(access) is not None for access in reachable):
         return  # wrapped numbers may satisfy a condition that ideal numbers do not
     method = strongest(methods)
-    yield from _false_mask_verdict(
-        bound, op, accesses[0].kind, _tensor_names(bound, accesses), method
-    )
+    yield from _false_mask_verdict(bound, op, accesses[0].kind, bound.names_of(accesses), method)
 
 
 def _is_reached(bound: BoundCall, place: Place) -> bool:
@@ -196,7 +194,7 @@ def _judge_always_true(bound: BoundCall, op: Op, accesses: Sequence[Access]) -> 
         return
     kind, method = accesses[0].kind, strongest(methods)
     message = f"the mask of this {kind} is true in every lane of every program of this call"
-    arg = _tensor_names(bound, accesses)
+    arg = bound.names_of(accesses)
     yield Verdict(ALWAYS_TRUE, "violation", op, message, method, access=kind, arg=arg)
 
 
@@ -207,12 +205,3 @@ def _is_masked(op: Op) -> bool:
     return mask_of(op) is not None or (
         isinstance(checks, DenseArrayAttribute) and bool(checks.values)
     )
-
-
-def _tensor_names(bound: BoundCall, accesses: Iterable[Place]) -> str | None:
-    indices = {
-        access.argument
-        for access in accesses
-        if isinstance(access, Access) and access.argument is not None
-    }
-    return ",".join(sorted({bound.call.arguments[index].name for index in indices})) or None

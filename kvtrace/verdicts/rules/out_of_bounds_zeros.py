@@ -18,15 +18,12 @@ from kvtrace.ir import Module, Op, source_stack
 from kvtrace.ir.feeding import loads_behind
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.conflicts.race_replay import replayed, touched
-from kvtrace.verdicts.replaying import linear_program, without_contents
+from kvtrace.verdicts.replaying import WITNESS_LANES, linear_program, without_contents
 from kvtrace.verdicts.verdict import Verdict
 
 Judge = Callable[["Call", Collection[str]], Iterable[Verdict]]
 
 _BOUNDS: Final = "out-of-bounds"
-
-#: Limit of lanes of an evaluation of a witness's program.
-_MAX_LANES: Final = 1 << 25
 
 #: Substitutes besides 0. They fit into 8 bits, so that a loop up to a substitute is short; -1
 #: means "none" in many kernels; and some rise or fall from place to place, as equal numbers might
@@ -192,7 +189,7 @@ def _accesses_byte(call: Call, verdict: Verdict) -> bool:
     byte = tensor.offset_bytes + verdict.address_offset
     program = linear_program(verdict.program, call.grid)
     if verdict.other_program is None:
-        touch = touched(call, verdict.op, program, tensor.storage, byte, lanes=_MAX_LANES)
+        touch = touched(call, verdict.op, program, tensor.storage, byte, lanes=WITNESS_LANES)
     else:
         programs = program, linear_program(verdict.other_program, call.grid)
         ops = verdict.op, verdict.other_op or verdict.op

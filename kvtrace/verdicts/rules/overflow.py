@@ -29,13 +29,12 @@ from kvtrace.verdicts.contents.loaded import depends_on
 from kvtrace.verdicts.deciding import unsigned_sums_of_cut
 from kvtrace.verdicts.ideal import followed
 from kvtrace.verdicts.ideal_seen import Seen, VisibleWrap
-from kvtrace.verdicts.replaying import NOT_REPRODUCED, holds_floats
+from kvtrace.verdicts.replaying import NOT_REPRODUCED, WITNESS_LANES, holds_floats
 from kvtrace.verdicts.verdict import RANK, Verdict
 from kvtrace.verdicts.widths import Use, uses
 
 if TYPE_CHECKING:
     from kvtrace.ir import Op, Value
-    from kvtrace.recorded_calls.recorded import Call
     from kvtrace.verdicts.binding import BoundCall
 
 RULE: Final = "overflow"
@@ -50,8 +49,6 @@ _AFFECTED_TEXTS: Final = {
 
 _CUT: Final = "an operand was cut to fewer bits, and the result is read as an unsigned number"
 _UNSIGNED: Final = "it computes with unsigned integers that may be large"
-#: Limit of lanes of an evaluation of a witness's program.
-_MAX_LANES: Final = 1 << 25
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
@@ -69,7 +66,7 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
     ]
     doubts = ((_UNSIGNED, True, _may_load_large_unsigned), (_CUT, False, _has_negative_cut))
     verdicts += [
-        (None, access.op, _unknown(bound, arithmetic, reason, 0, evaluating=evaluating))
+        (None, access.op, _unknown(bound, arithmetic, reason, evaluating=evaluating))
         for reason, evaluating, is_doubtful in doubts
         for arithmetic in bound.summary.arithmetic
         if not arithmetic.calls and is_doubtful(bound, arithmetic)
@@ -131,15 +128,10 @@ class _Replays:
     def visible_wrap(self, use: Use, program: int) -> VisibleWrap | None:
         """Run a program (linear id); return a visible wrap that a use depends on, else None."""
         if program not in self._seen:
-            self._seen[program] = replayed(self._bound.call, program)
+            self._seen[program], _ = followed(self._bound.call, (program,), WITNESS_LANES)
         seen = self._seen[program]
         origins = seen.reached.get(use.arithmetic.op.index, set()) | {use.arithmetic.op.index}
         return next((wrap for op, wrap in seen.visible_wraps.items() if op in origins), None)
-
-
-def replayed(call: Call, program: int) -> Seen:
-    """Return the wraps observed in a run of a program (linear id) with ideal numbers."""
-    return followed(call, (program,), _MAX_LANES)[0]
 
 
 def wraps(bound: BoundCall, access: Access) -> bool:
@@ -165,7 +157,7 @@ def _judge_called_access(bound: BoundCall, access: Access) -> Verdict | None:
         return None
     arithmetic, _ = wrapping
     reason = "it is computed in a called function, or for its arguments"
-    return _unknown(bound, arithmetic, reason, 0, evaluating=True)
+    return _unknown(bound, arithmetic, reason, evaluating=True)
 
 
 def _is_proven_right(bound: BoundCall, use: Use) -> bool:
@@ -194,17 +186,16 @@ def _judge_use(bound: BoundCall, use: Use, replays: _Replays) -> Verdict | None:
         return _judge_data_use(bound, use, given, data)
     decision = _decide_use(bound, use, given)
     if isinstance(decision, Proven):
-        return _proven(bound, use, given, decision.method, decision.solver_ns)
+        return _proven(bound, use, given, decision.method)
     if not isinstance(decision, Refuted):
-        return _unknown(bound, use.arithmetic, decision.reason, decision.solver_ns, evaluating=True)
+        return _unknown(bound, use.arithmetic, decision.reason, evaluating=True)
     doubts = bound.doubts(decision.model)
     if doubts:
-        return _unknown(bound, use.arithmetic, doubts.reason, decision.solver_ns, evaluating=True)
+        return _unknown(bound, use.arithmetic, doubts.reason, evaluating=True)
     wrap = replays.visible_wrap(use, bound.program_of(decision.model))
     if wrap is None:
-        reason = NOT_REPRODUCED
-        return _unknown(bound, use.arithmetic, reason, decision.solver_ns, evaluating=True)
-    return _violation(bound, wrap, decision.method, decision.solver_ns)
+        return _unknown(bound, use.arithmetic, NOT_REPRODUCED, evaluating=True)
+    return _violation(bound, wrap, decision.method)
 
 
 def _has_large_unsigned(bound: BoundCall, use: Use) -> bool:
@@ -239,59 +230,38 @@ def _judge_data_use(
     if data and not _has_large_unsigned(bound, use):
         decision = _decide_use(bound, use, given)
         if isinstance(decision, Proven):
-            return _proven(bound, use, given, decision.method, decision.solver_ns)
+            return _proven(bound, use, given, decision.method)
     missing = bound.unrecorded(data)
     if missing:  # the access itself is usually reported, too
-        verdict = _unknown(bound, use.arithmetic, depends_on(missing), 0)
+        verdict = _unknown(bound, use.arithmetic, depends_on(missing))
         return replace(verdict, unless=None if use.purpose == "index" else use.access.op)
     model: dict[Symbol | Opaque, int] = dict.fromkeys(data, 0)
     reason = bound.doubts(model).reason if data else "an argument is a large unsigned integer"
-    return _unknown(bound, use.arithmetic, reason, 0, evaluating=True)
+    return _unknown(bound, use.arithmetic, reason, evaluating=True)
 
 
 # -- verdicts -----------------------------------------------------------------------------------
 
 
-def _proven(bound: BoundCall, use: Use, given: Given, method: str, solver_ns: int = 0) -> Verdict:
+def _proven(bound: BoundCall, use: Use, given: Given, method: str) -> Verdict:
     text = operation_expression(use.arithmetic.op, bound.summary)
     message = f"{text} stays within {use.arithmetic.bits} bits wherever that decides an access"
     if use.fits is not use.right and not follows(use.fits, given):
         message = f"no access depends on whether {text} stays within {use.arithmetic.bits} bits"
-    return Verdict(
-        RULE,
-        "proven",
-        use.arithmetic.op,
-        message,
-        method,
-        expression=text,
-        solver_ns=solver_ns or None,
-    )
+    return bound.verdict(RULE, "proven", use.arithmetic, message, method, expression=text)
 
 
 def _unknown(
-    bound: BoundCall,
-    arithmetic: Arithmetic,
-    reason: str,
-    solver_ns: int,
-    *,
-    evaluating: bool = False,
+    bound: BoundCall, arithmetic: Arithmetic, reason: str, *, evaluating: bool = False
 ) -> Verdict:
     text = operation_expression(arithmetic.op, bound.summary)
-    return Verdict(
-        RULE,
-        "unknown",
-        arithmetic.op,
-        f"whether {text} stays within {arithmetic.bits} bits could not be decided: {reason}",
-        reason=reason,
-        expression=text,
-        solver_ns=solver_ns or None,
-        evaluating=evaluating,
+    message = f"whether {text} stays within {arithmetic.bits} bits could not be decided: {reason}"
+    return bound.verdict(
+        RULE, "unknown", arithmetic, message, reason=reason, expression=text, evaluating=evaluating
     )
 
 
-def _violation(
-    bound: BoundCall, wrap: VisibleWrap, method: str, solver_ns: int | None = None
-) -> Verdict:
+def _violation(bound: BoundCall, wrap: VisibleWrap, method: str) -> Verdict:
     module = bound.call.module
     op = module.ops[wrap.origin]
     text = operation_expression(op, bound.summary)
@@ -304,11 +274,9 @@ def _violation(
         ),
         None,
     )
-    argument = None
-    if access is not None and access.argument is not None:
-        argument = bound.call.arguments[access.argument].name
-    kind = "memory access" if access is None else access.kind
-    target = f"a {kind}" if argument is None else f"a {kind} of {argument}"
+    argument = None if access is None else bound.name_of(access)
+    kind = None if access is None else access.kind
+    target = f"a {kind or 'memory access'}" + (f" of {argument}" if argument else "")
     bits = integer_bits((counter or op.results[0]).type)
     wrap_text = f"{text} is {wrap.ideal:,}, more than {bits} bits hold, and wraps around to "
     wrap_text += f"{wrap.actual:,}"
@@ -316,20 +284,11 @@ def _violation(
         wrap_text += f", or {wrap.actual + (1 << bits):,} as an unsigned number"
     if wrap.ideal == wrap.actual:
         wrap_text = f"{text} stays {wrap.ideal:,}, a step of 0, and the loop never ends"
-    return Verdict(
-        RULE,
-        "violation",
-        op,
-        f"{wrap_text}; it decides {_AFFECTED_TEXTS[wrap.purpose]} {target}",
-        method,
-        access=None if access is None else access.kind,
-        arg=argument,
-        program=wrap.program,
-        iteration=wrap.iteration,
-        lane=wrap.lane,
-        expression=text,
-        solver_ns=solver_ns or None,
+    message = f"{wrap_text}; it decides {_AFFECTED_TEXTS[wrap.purpose]} {target}"
+    verdict = Verdict(
+        RULE, "violation", op, message, method, access=kind, arg=argument, expression=text
     )
+    return bound.timed(verdict.at(wrap.witness))
 
 
 def _is_in(access: Access, loop: Op) -> bool:

@@ -26,8 +26,8 @@ from kvtrace.symbolic.taint import tainted, undefined_cause
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.symbolic.undefined.flow import Sink, sinks_of
 from kvtrace.verdicts.replaying import NOT_REPRODUCED
-from kvtrace.verdicts.rules.fills import Difference, ObservedValue, Replays
-from kvtrace.verdicts.verdict import Verdict, worst_by_op
+from kvtrace.verdicts.rules.fills import ObservedValue, Replays
+from kvtrace.verdicts.verdict import Answer, Verdict, Witness, worst_by_op
 
 if TYPE_CHECKING:
     from kvtrace.symbolic.conditions import Condition
@@ -88,23 +88,22 @@ def _judge_sink(bound: BoundCall, sink: Sink, rule: str, replays: Replays) -> Ve
             return _unknown(bound, sink, rule, _MAY_WRAP)
         return _proven(bound, sink, rule, decision)
     if not isinstance(decision, Refuted):
-        return _unknown(bound, sink, rule, decision.reason, decision.solver_ns)
+        return _unknown(bound, sink, rule, decision.reason)
     claim = ~(sink.undefined.possibly if is_weak else sink.undefined.surely)
     doubts = _doubts(bound, decision.model, claim, given)
     if doubts and not _is_replayable(bound, sink, doubts):
-        reason = doubts.reason
-        return _unknown(bound, sink, rule, reason, decision.solver_ns)
+        return _unknown(bound, sink, rule, doubts.reason)
     runs_grid = bool(doubts) and bound.lanes <= bound.budget.replay_lanes
     program = None if runs_grid else bound.program_of(decision.model)
     observed = _observed_value(sink)
     if observed is None:
         return _unknown(bound, sink, rule, "it depends on a value that a loop carries")
     difference = replays.difference(observed, program)
-    if isinstance(difference, Difference):
-        at_fault = _at_fault(sink, observed, program, replays)
-        return _violation(bound, at_fault, rule, difference, decision, weak=is_weak)
-    reason = f"{doubts.reason if doubts else NOT_REPRODUCED}; {difference}"
-    return _unknown(bound, sink, rule, reason, decision.solver_ns)
+    if isinstance(difference, str):
+        reason = f"{doubts.reason if doubts else NOT_REPRODUCED}; {difference}"
+        return _unknown(bound, sink, rule, reason)
+    at_fault = _at_fault(sink, observed, program, replays)
+    return _violation(bound, at_fault, rule, difference, decision, weak=is_weak)
 
 
 def _given(bound: BoundCall, sink: Sink) -> Given:
@@ -121,8 +120,7 @@ def _decided(bound: BoundCall, sink: Sink, given: Given) -> tuple[Decision, bool
         return decision, False
     weak_decision = bound.prove(~undefined.possibly, given)
     if isinstance(weak_decision, Proven):
-        method = strongest((decision.method, weak_decision.method))
-        weak_decision = Proven(method, decision.solver_ns + weak_decision.solver_ns)
+        weak_decision = Proven(strongest((decision.method, weak_decision.method)))
     return weak_decision, True
 
 
@@ -183,7 +181,7 @@ def _at_fault(sink: Sink, observed: ObservedValue, program: int | None, replays:
     if len(sources) < 2:
         return sink
     alone = frozenset(
-        op for op in sources if isinstance(replays.difference(observed, program, op), Difference)
+        op for op in sources if isinstance(replays.difference(observed, program, op), Witness)
     )
     return replace(sink, undefined=replace(sink.undefined, sources=alone or sources))
 
@@ -205,10 +203,7 @@ def _proven(bound: BoundCall, sink: Sink, rule: str, decision: Proven) -> Verdic
     message = f"no {_source_text(bound, sink)} {_effect_text(sink)} in this call"
     if _are_all_active(bound, sink):
         message += "; for these shapes the masks are true in all lanes; other shapes may differ"
-    return Verdict(
-        rule, "proven", sink.op, message, decision.method, access=_kind(sink),
-        arg=_argument(bound, sink), solver_ns=decision.solver_ns or None,
-    )  # fmt: skip
+    return _verdict(bound, sink, rule, "proven", message, decision.method)
 
 
 def _are_all_active(bound: BoundCall, sink: Sink) -> bool:
@@ -222,21 +217,24 @@ def _are_all_active(bound: BoundCall, sink: Sink) -> bool:
     return bool(loads) and all(is_on(access, bound.given(access)) for access in loads)
 
 
-def _unknown(bound: BoundCall, sink: Sink, rule: str, reason: str, solver_ns: int = 0) -> Verdict:
+def _unknown(bound: BoundCall, sink: Sink, rule: str, reason: str) -> Verdict:
     message = (
         f"whether a {_source_text(bound, sink)} {_effect_text(sink)} could not be decided: {reason}"
     )
-    return Verdict(
-        rule, "unknown", sink.op, message, reason=reason, access=_kind(sink),
-        arg=_argument(bound, sink), solver_ns=solver_ns or None,
-    )  # fmt: skip
+    return replace(_verdict(bound, sink, rule, "unknown", message), reason=reason)
+
+
+def _verdict(
+    bound: BoundCall, sink: Sink, rule: str, answer: Answer, message: str, method: str | None = None
+) -> Verdict:
+    return replace(bound.verdict(rule, answer, sink.place, message, method), op=sink.op)
 
 
 def _violation(
     bound: BoundCall,
     sink: Sink,
     rule: str,
-    difference: Difference,
+    difference: Witness,
     decision: Refuted,
     *,
     weak: bool,
@@ -248,19 +246,8 @@ def _violation(
     )
     if weak:
         message += "; it is multiplied by zero there, so it counts only if it is NaN or infinite"
-    return Verdict(
-        rule,
-        "violation",
-        sink.op,
-        message,
-        decision.method,
-        access=_kind(sink),
-        arg=_argument(bound, sink),
-        program=difference.program,
-        iteration=difference.iteration,
-        lane=difference.lane,
-        solver_ns=decision.solver_ns or None,
-    )
+    verdict = _verdict(bound, sink, rule, "violation", message, decision.method)
+    return verdict.at(difference)
 
 
 def _subject(sink: Sink) -> str:
@@ -272,7 +259,7 @@ def _subject(sink: Sink) -> str:
 def _effect_text(sink: Sink) -> str:
     if sink.use != "value":
         return f"decides {_AFFECTED_TEXTS[sink.use]}"
-    return "is added to memory" if _kind(sink) == "atomic" else "is stored"
+    return "is added to memory" if _subject(sink) == "atomic" else "is stored"
 
 
 def _cause(sink: Sink) -> str | None:
@@ -304,15 +291,3 @@ def _load_text(bound: BoundCall, op: Op) -> str:
 def _line_text(op: Op) -> str:
     frames = source_stack(op)
     return f" in line {frames[0].line}" if frames else ""
-
-
-def _kind(sink: Sink) -> str | None:
-    if isinstance(sink.place, Access):
-        return sink.place.kind
-    return None
-
-
-def _argument(bound: BoundCall, sink: Sink) -> str | None:
-    if isinstance(sink.place, Access) and sink.place.argument is not None:
-        return bound.call.arguments[sink.place.argument].name
-    return None

@@ -1,10 +1,9 @@
-"""Observation of a single op's value in an evaluation, to replay witnesses without an access."""
+"""Evaluations that end at the first place where an op breaks a rule, to replay witnesses."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -14,95 +13,89 @@ from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Pointer, PointerChoice, Unknown, full_array
 from kvtrace.ir import Op, Value
 from kvtrace.ir.types import IntegerType, TensorType, Type
-from kvtrace.symbolic.conditions import Opaque
-from kvtrace.symbolic.prover import Point
-from kvtrace.symbolic.terms import Symbol, Term
+from kvtrace.symbolic.prover import Decision, Refuted
 from kvtrace.verdicts.binding import BoundCall
-from kvtrace.verdicts.replaying import program_at, run
+from kvtrace.verdicts.replaying import run, witness_at
+from kvtrace.verdicts.verdict import Witness
+
+_TOO_LARGE: Final = "no formula decides it, and the grid is too large to run"
+_HIDDEN: Final = "it depends on contents that were not recorded"
 
 Test = Callable[[Any], Any]
 """A function from a value's numbers (programs, *block) to Booleans, true where they match."""
 
 
-@dataclass(frozen=True)
-class Sighting:
-    """The first place where a value's number passed a test, with the number."""
-
-    program: tuple[int, int, int]
-    iteration: int
-    lane: tuple[int, ...]
-    number: int
-
-
 class Sighted(Exception):
-    """The exception that ends an evaluation once its watch has a sighting."""
+    """The exception that ends an evaluation once its watch has a witness."""
 
 
-class ValueWatch(Instrument):
-    """An instrument that tests a value whenever an op runs that uses or computes it.
+class Watch(Instrument):
+    """An instrument that tests numbers of an op whenever it runs.
 
-    Pointers are tested as byte offsets from the argument's data pointer. `sighting` is the first
-    place where `test` was true; evaluation ends there. `hidden`: some numbers were not tested, as
-    they depend on contents that were not recorded.
+    `witness` is the first place where they break the rule; evaluation ends there. `hidden`: some
+    were not tested, as they depend on contents that were not recorded.
+    """
+
+    def __init__(self, op: Op) -> None:
+        super().__init__()
+        self._op = op
+        self.witness: Witness | None = None
+        self.hidden = False
+
+    def end_at(self, scope: Any, row: int, lane: Sequence[int] | None) -> None:
+        """Record the witness in a row of a batch of programs, and end the evaluation."""
+        self.witness = witness_at(scope, row, lane)
+        raise Sighted
+
+
+class ValueWatch(Watch):
+    """A watch of a value that the op uses or computes; `number` is the value at the witness.
+
+    Pointers are tested as byte offsets from the argument's data pointer. `test` is true where the
+    value breaks the rule.
     """
 
     def __init__(self, op: Op, value: Value, test: Test) -> None:
-        super().__init__()
-        self._op, self._value, self._test = op, value, test
-        self.sighting: Sighting | None = None
-        self.hidden = False
+        super().__init__(op)
+        self._value, self._test = value, test
+        self.number = 0
 
     def wrapped(self, op: Op, step: Step) -> Step:
         """Wrap the op so that the value is tested."""
         if op is not self._op:
             return step
-        value_id, type_ = self._value.id, value_type(self._value.type)
+        value_id = self._value.id
         is_operand = any(value is self._value for value in op.operands)
 
         def watched(values: list[Any], scope: Any) -> None:
             if is_operand:
-                self._inspect(values[value_id], type_, scope)
+                self._inspect(values[value_id], scope)
             step(values, scope)
             if not is_operand:
-                self._inspect(values[value_id], type_, scope)
+                self._inspect(values[value_id], scope)
 
         return watched
 
-    def _inspect(self, value: Any, type_: Any, scope: Any) -> None:
-        if isinstance(value, Pointer):
-            value, type_ = value.offset, value_type(_offset_type(self._value.type))
-        if isinstance(value, Unknown | PointerChoice) or not scope.certain:
+    def _inspect(self, value: Any, scope: Any) -> None:
+        numbers = numbers_of(value, self._value.type) if scope.certain else None
+        if numbers is None:
             self.hidden = True
             return
-        numbers = full_array(value, type_)
         positions = np.argwhere(self._test(numbers))
-        if not len(positions):
-            return
-        program_index, *lane = map(int, positions[0])
-        program = int(scope.linear[program_index])
-        trips = np.broadcast_to(np.asarray(scope.iteration), len(scope.linear))
-        self.sighting = Sighting(
-            program_at(program, scope.launch.grid),
-            int(trips[program_index]),
-            tuple(lane),
-            int(numbers[tuple(positions[0])]),
-        )
-        raise Sighted
+        if len(positions):
+            row, *lane = map(int, positions[0])
+            self.number = int(numbers[tuple(positions[0])])
+            self.end_at(scope, row, lane)
 
 
-def _offset_type(type_: Type) -> Type:
-    """Return the type of the byte offsets of pointers of a type."""
-    offset = IntegerType(64)
-    return TensorType(type_.shape, offset) if isinstance(type_, TensorType) else offset
-
-
-def completed(bound: BoundCall, model: Point, term: Term) -> dict[Symbol | Opaque, int]:
-    """Return a point extended to all symbols of a term, each with its smallest value."""
-    point = dict(model)
-    for atom in term.atoms():
-        if isinstance(atom, Symbol) and atom not in point:
-            point[atom] = bound.ranges.of(atom)[0]
-    return point
+def numbers_of(value: Any, type_: Type) -> Any:
+    """Return the numbers of an evaluated value, of pointers their offsets; None if unknown."""
+    if isinstance(value, Pointer):
+        value, offset = value.offset, IntegerType(64)
+        type_ = TensorType(type_.shape, offset) if isinstance(type_, TensorType) else offset
+    if isinstance(value, Unknown | PointerChoice):
+        return None
+    return full_array(value, value_type(type_))
 
 
 def evaluated(
@@ -110,10 +103,33 @@ def evaluated(
 ) -> str | None:
     """Evaluate programs (linear ids; None: all) with an instrument, within the call's budget.
 
-    Returns the reason if the evaluation ended early without a sighting, else None.
+    Returns the reason if the evaluation ended early without a witness, else None.
     """
     lanes = bound.budget.lanes if programs is None else bound.budget.replay_lanes
     try:
         return run(bound.call, (), programs, lanes=lanes, instrument=instrument)
     except Sighted:
         return None
+
+
+_W = TypeVar("_W", bound=Watch)
+
+
+def watched(
+    bound: BoundCall, make_watch: Callable[[], _W], decision: Decision | None
+) -> tuple[_W, str, str | None]:
+    """Return a watch after a run of a certain counterexample's program, or else of all programs.
+
+    Also returns the method, and why the rule is undecided without a witness; None: it is proven.
+    """
+    watch = make_watch()
+    if isinstance(decision, Refuted) and not bound.doubts(decision.model):
+        evaluated(bound, watch, (bound.program_of(decision.model),))
+        if watch.witness is not None:
+            return watch, decision.method, None
+    if bound.lanes > bound.budget.lanes:
+        return watch, "evaluated", _TOO_LARGE
+    watch = make_watch()
+    failure = evaluated(bound, watch)
+    is_hidden = watch.hidden and watch.witness is None
+    return watch, "evaluated", failure or (_HIDDEN if is_hidden else None)
