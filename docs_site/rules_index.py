@@ -3,7 +3,7 @@
 from typing import Final
 
 from docs_site.repository import ROOT, with_parts
-from kvtrace.verdicts.rules.table import KERNEL_RULES, RULES, KernelRule, Rule
+from kvtrace.verdicts.rules.table import KERNEL_RULES, RULES
 
 FOLDER: Final = ROOT / "docs" / "rules"
 INDEX: Final = FOLDER / "README.md"
@@ -11,7 +11,7 @@ INDEX: Final = FOLDER / "README.md"
 
 def index_text() -> str:
     """Return the text of docs/rules/README.md, with one table row per rule."""
-    rules: list[Rule | KernelRule] = [*RULES.values(), *KERNEL_RULES.values()]
+    rules = [*RULES.values(), *KERNEL_RULES.values()]
     rows = [
         f"| [{rule.id}]({rule.id}.md) | {rule.severity} | {'yes' if rule.default else 'no'} "
         f"| {rule.summary} |"

@@ -1,24 +1,30 @@
-"""Memories without contents: an evaluation that follows only which operations are in flight."""
+"""Evaluations without contents, which follow only what operations are in flight."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Sequence
+from math import prod
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 
+from kvtrace.evaluate import Argument, evaluate
+from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.memory import Memory
 from kvtrace.evaluate.registry import Step
-from kvtrace.evaluate.scope import Scope
+from kvtrace.evaluate.scope import Launch, Scope
 from kvtrace.evaluate.shared_memory import SharedMemory
 from kvtrace.evaluate.types import ValueType
 from kvtrace.evaluate.values import Unknown
-from kvtrace.ir import Op
+from kvtrace.ir import Module, Op
 from kvtrace.ir.types import SharedType, TensorType
+from kvtrace.recorded_calls.recorded import Call
 
+_MAX_STEPS: Final = 1 << 17
 _UNKNOWN_CONTENTS: Final = Unknown(frozenset({"the contents of tensors, which are not needed"}))
 
 
-def without_tensors(op: Op, step: Step) -> Step:
+def _without_tensors(op: Op, step: Step) -> Step:
     """Return an op's step; of an op that only computes tensors, one that sets unknown results."""
     types = [value.type for value in (*op.results, *op.operands)]
     has_tensor = any(isinstance(type_, TensorType) for type_ in types)
@@ -33,7 +39,7 @@ def without_tensors(op: Op, step: Step) -> Step:
     return nothing
 
 
-class NoMemory(Memory):
+class _NoMemory(Memory):
     """A memory with unknown contents that ignores stores."""
 
     def load(self, *_given: Any) -> Any:
@@ -74,3 +80,35 @@ class EmptyShared(SharedMemory):
 
 def _zero(type_: ValueType) -> Any:
     return np.zeros((1,) * (len(type_.shape) + 1), type_.element.value)
+
+
+_Shared = TypeVar("_Shared", bound=EmptyShared)
+
+
+class Contentless(Instrument, Generic[_Shared]):
+    """An instrument that evaluates only the ops that affect which operations are in flight."""
+
+    shared: _Shared
+
+    def new_memory(self, programs: int) -> _Shared:
+        """Return the shared memories of a launch's programs."""
+        raise NotImplementedError
+
+    def begin(self, launch: Launch, values: list[Any]) -> None:
+        """Replace the launch's memories by memories without contents."""
+        del values
+        self.shared = launch.shared = self.new_memory(prod(launch.grid))
+        launch.memory = _NoMemory(launch.arguments, frozenset())
+
+    def wrapped(self, op: Op, step: Step) -> Step:
+        """Replace ops that compute tensors by steps that set unknown results."""
+        return _without_tensors(op, step)
+
+    def run(self, module: Module, call: Call, arguments: Sequence[Argument]) -> None:
+        """Evaluate the first, the middle and the last program of a call, with other arguments."""
+        count = prod(call.grid)
+        evaluate(
+            module, arguments, call.grid, kernel=call.kernel, instrument=self,
+            programs=np.unique([0, count // 2, count - 1]) if count else np.zeros(0, np.int64),
+            most_steps=_MAX_STEPS,
+        )  # fmt: skip

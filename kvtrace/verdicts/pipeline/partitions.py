@@ -8,25 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import prod
-from typing import Any, Final
 
-import numpy as np
-
-from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.clocks import EarlyAccess
 from kvtrace.evaluate.errors import UNFIT, Deadlock
-from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.partitions import ORDERS, Order, PartitionedMemory
-from kvtrace.evaluate.registry import Step
-from kvtrace.evaluate.scope import Launch
 from kvtrace.ir import Module, Op, source_stack
 from kvtrace.ir.ops import PARTITIONING
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.verdicts.pipeline.contentless import EmptyShared, NoMemory, without_tensors
-
-_MAX_STEPS: Final = 1 << 17
+from kvtrace.verdicts.pipeline.contentless import Contentless, EmptyShared
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +50,7 @@ def find_disorder(module: Module, calls: Iterable[Call]) -> list[Finding | None]
 def _end(module: Module, call: Call, replay: _Replay) -> Finding | bool:
     """Evaluate a call; return a wait that never ends, or whether all was evaluated and known."""
     try:
-        _evaluate(module, call, replay)
+        replay.run(module, call, call.arguments)
     except Deadlock as error:
         return next((Finding(op, None, str(error)) for op in replay.shared.stuck), False)
     except (KvtraceError, *UNFIT):  # not all ops are evaluated; nothing is concluded then
@@ -68,42 +58,22 @@ def _end(module: Module, call: Call, replay: _Replay) -> Finding | bool:
     return replay.shared.complete
 
 
-def _evaluate(module: Module, call: Call, replay: _Replay) -> None:
-    count = prod(call.grid)
-    evaluate(
-        module,
-        call.arguments,
-        call.grid,
-        kernel=call.kernel,
-        instrument=replay,
-        programs=np.unique([0, count // 2, count - 1]) if count else np.zeros(0, np.int64),
-        most_steps=_MAX_STEPS,
-    )
-
-
-class _Replay(Instrument):
-    """An instrument that evaluates only the ops that affect which operations are in flight."""
+class _Replay(Contentless["_EmptyPartitions"]):
+    """The evaluation of a call in one order of turns."""
 
     def __init__(self, order: Order) -> None:
         super().__init__()
         self._order = order
         self.shared = _EmptyPartitions(0)
 
+    def new_memory(self, programs: int) -> _EmptyPartitions:
+        """Return memories of partitions that take turns in the order."""
+        return _EmptyPartitions(programs, self._order)
+
     def early(self) -> list[Finding]:
         """Return the accesses that came too early so far, the first one first."""
         early = self.shared.early.values()
         return [Finding(e.op, e.other if "{other}" in e.text else None, _text(e)) for e in early]
-
-    def begin(self, launch: Launch, values: list[Any]) -> None:
-        """Replace the launch's memories by memories without contents."""
-        del values
-        self.shared = _EmptyPartitions(prod(launch.grid), self._order)
-        launch.shared = self.shared
-        launch.memory = NoMemory(launch.arguments, frozenset())
-
-    def wrapped(self, op: Op, step: Step) -> Step:
-        """Replace ops that compute tensors by steps that set unknown results."""
-        return without_tensors(op, step)
 
 
 class _EmptyPartitions(EmptyShared, PartitionedMemory):

@@ -8,17 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from math import prod
 from typing import Any, Final
 
-import numpy as np
-
-from kvtrace.evaluate import Argument, ScalarArgument, evaluate
+from kvtrace.evaluate import Argument, ScalarArgument
 from kvtrace.evaluate.errors import UNFIT, UnfitOp
-from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.partitions import needs_clocks
 from kvtrace.evaluate.registry import Step, place
-from kvtrace.evaluate.scope import Launch, Scope
+from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.shared_memory import READS_EARLY as SEEN_READING
 from kvtrace.evaluate.shared_memory import WRITES_EARLY as SEEN_WRITING
 from kvtrace.ir import Module, Op, source_stack
@@ -28,7 +24,7 @@ from kvtrace.ir.ops import LOOPS, PARTITIONED
 from kvtrace.ir.types import SharedType
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.verdicts.pipeline.contentless import EmptyShared, NoMemory, without_tensors
+from kvtrace.verdicts.pipeline.contentless import Contentless, EmptyShared
 from kvtrace.verdicts.pipeline.explore import explore
 from kvtrace.verdicts.pipeline.partitions import find_disorder
 from kvtrace.verdicts.pipeline.views import (
@@ -201,7 +197,6 @@ def _view_text(view: View) -> str:
 
 
 _FAULT_TEXTS: Final = {READS_EARLY: SEEN_READING, WRITES_EARLY: SEEN_WRITING}
-_MAX_STEPS: Final = 1 << 17
 _LARGE_INTEGER: Final = 4096
 
 
@@ -219,8 +214,9 @@ def occurs_in(fault: Fault, module: Module, call: Call) -> bool | None:
     description = f"{fault.op.name} at {place(fault.op)} {_FAULT_TEXTS[fault.kind]}"
     result: bool | None = None
     for arguments in _arguments(call):
+        replay = _Replay(fault)
         try:
-            replay = _evaluated(fault, module, arguments, call)
+            replay.run(module, call, arguments)
         except (KvtraceError, *UNFIT):  # not all ops are evaluated; nothing is concluded then
             continue
         if description in replay.shared.faults:
@@ -242,27 +238,8 @@ def _arguments(call: Call) -> Iterator[tuple[Argument, ...]]:
     )
 
 
-def _evaluated(
-    fault: Fault, module: Module, arguments: tuple[Argument, ...], call: Call
-) -> _Replay:
-    count = prod(call.grid)
-    replay = _Replay(fault)
-    evaluate(
-        module,
-        arguments,
-        call.grid,
-        kernel=call.kernel,
-        instrument=replay,
-        programs=np.unique([0, count // 2, count - 1]) if count else np.zeros(0, np.int64),
-        most_steps=_MAX_STEPS,
-    )
-    return replay
-
-
-class _Replay(Instrument):
-    """An instrument that evaluates only the ops that affect which operations are in flight."""
-
-    shared: EmptyShared
+class _Replay(Contentless[EmptyShared]):
+    """The evaluation of a call up to a fault."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__()
@@ -274,15 +251,13 @@ class _Replay(Instrument):
         """True once the replay has reached the trip at which the op is at fault."""
         return self._executions > max(self._fault.trips, default=0)
 
-    def begin(self, launch: Launch, values: list[Any]) -> None:
-        """Replace the launch's memories by memories without contents."""
-        del values
-        self.shared = launch.shared = EmptyShared(prod(launch.grid))
-        launch.memory = NoMemory(launch.arguments, frozenset())
+    def new_memory(self, programs: int) -> EmptyShared:
+        """Return memories that only track operations in flight."""
+        return EmptyShared(programs)
 
     def wrapped(self, op: Op, step: Step) -> Step:
-        """Replace ops that compute tensors by steps that set unknown results."""
-        return self._counted(step) if op is self._fault.op else without_tensors(op, step)
+        """Count the executions of the op at fault; replace ops that compute tensors."""
+        return self._counted(step) if op is self._fault.op else super().wrapped(op, step)
 
     def _counted(self, step: Step) -> Step:
         def counted(values: list[Any], scope: Scope) -> None:

@@ -1,8 +1,8 @@
-"""The table of rules: id, severity, texts, and the functions that judge by each rule.
+"""The table of rules: id, severity, texts, and the file whose functions judge by each rule.
 
-Each rule's functions are in a separate file. `judge` works on the symbolic summary alone and covers
-the whole call. `concrete` gets the *unknown* verdicts of `judge`, and returns an observer that
-decides them by an evaluation of the call, or None.
+A file's `judge` works on the symbolic summary alone and covers the whole call. `concrete`, if there
+is one, gets the *unknown* verdicts of `judge`, and returns an observer that decides them by an
+evaluation of the call, or None. A file is imported when a rule of it is judged first.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ class Rule:
     """A rule about calls: one kind of defect.
 
     `summary` describes a violation, `hint` how to fix the kernel. Rules that are not `default`
-    are judged only on request. Rules may share a `judge`, which then returns the verdicts of all of
-    these rules. A violation of a `lint` rule changes no result, and is not useful in code that
-    Inductor generated. A rule's page is docs/rules/<id>.md.
+    are judged only on request. Rules may share a `file`, whose `judge` then returns the verdicts of
+    all of these rules; a rule about kernels' TTGIR has none. A violation of a `lint` rule changes
+    no result, and is not useful in code that Inductor generated. A rule's page is
+    docs/rules/<id>.md.
 
     `follows` has the ops of GPUs' dialects whose effect on what the rule judges is known; a kernel
     with another such op is *unknown*.
@@ -43,38 +44,25 @@ class Rule:
     severity: Severity
     summary: str
     hint: str
-    judge: Judge
+    file: str = ""
     default: bool = True
-    concrete: MakeConcrete | None = None
     lint: bool = False
     follows: frozenset[str] = ADDRESSING
+
+    @property
+    def judge(self) -> Judge:
+        """The function that returns the verdicts of all rules of the file."""
+        judge: Judge = _module(self.file).judge
+        return judge
+
+    @property
+    def concrete(self) -> MakeConcrete | None:
+        """The function that returns an observer of undecided ops, if the file has one."""
+        return getattr(_module(self.file), "concrete", None)
 
     def strangers(self, module: Module) -> Iterator[Op]:
         """Return the ops of a module that the rule does not follow."""
         return strangers(module, self.follows)
-
-
-@dataclass(frozen=True, slots=True)
-class KernelRule:
-    """A rule about a kernel's TTGIR, independent of the arguments of calls."""
-
-    id: str
-    severity: Severity
-    summary: str
-    hint: str
-    default: bool = True
-    lint: bool = False
-
-
-@cache
-def _judge(file: str) -> Judge:
-    """Return the function `judge` of a file, which is imported when first called."""
-
-    def judge(bound: BoundCall) -> Iterable[Verdict]:
-        verdicts: Iterable[Verdict] = _module(file).judge(bound)
-        return verdicts
-
-    return judge
 
 
 @cache
@@ -83,23 +71,12 @@ def _module(file: str) -> Any:
     return import_module(f"kvtrace.verdicts.{file}")
 
 
-@cache
-def _concrete(file: str) -> MakeConcrete:
-    """Return the function `concrete` of a file, which is imported when first called."""
-
-    def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
-        observer: Concrete | None = _module(file).concrete(bound, undecided)
-        return observer
-
-    return concrete
-
-
 def _by_id(*rules: Rule) -> Mapping[str, Rule]:
     return {rule.id: rule for rule in rules}
 
 
-KERNEL_RULES: Final[Mapping[str, KernelRule]] = {
-    "pipeline-order": KernelRule(
+KERNEL_RULES: Final[Mapping[str, Rule]] = {
+    "pipeline-order": Rule(
         "pipeline-order",
         "error",
         "its TTGIR accesses shared memory while an asynchronous operation on it is in flight",
@@ -116,30 +93,28 @@ RULES: Final = _by_id(
         "error",
         "a lane reads or writes outside the storage of its tensor",
         "mask the access with the tensor's extent, or launch fewer programs",
-        _judge("rules.bounds"),
-        concrete=_concrete("rules.bounds"),
+        "rules.bounds",
     ),
     Rule(
         "out-of-view",
         "warning",
         "a lane leaves its tensor's view but stays inside the storage",
         "mask the access with the view's extent; if this is intended, turn the rule off",
-        _judge("rules.bounds"),
-        concrete=_concrete("rules.bounds"),
+        "rules.bounds",
     ),
     Rule(
         "null-pointer",
         "error",
         "an access goes through a null pointer, such as that of a tensor without elements",
         "do not launch on empty tensors, or mask the access with the tensor's extent",
-        _judge("rules.alignment"),
+        "rules.alignment",
     ),
     Rule(
         "misaligned",
         "error",
         "an address is not a multiple of the size of the accessed element",
         "pass a tensor whose data pointer and strides are multiples of the pointer's type",
-        _judge("rules.alignment"),
+        "rules.alignment",
     ),
     Rule(
         "descriptor-contract",
@@ -148,29 +123,28 @@ RULES: Final = _by_id(
         "inner extent",
         "make its base, strides, block starts and, for stores, the inner extent multiples of 16 "
         "bytes",
-        _judge("rules.descriptors"),
+        "rules.descriptors",
     ),
     Rule(
         "overflow",
         "error",
         "an integer that decides an access does not fit its width and wraps around",
         "compute it in 64 bits: widen one factor with .to(tl.int64) before multiplying",
-        _judge("rules.overflow"),
+        "rules.overflow",
     ),
     Rule(
         "wrong-hint",
         "error",
         "a promise to the compiler (multiple_of, max_contiguous, divisibility by 16) does not hold",
         "remove the promise, or pass arguments that keep it",
-        _judge("rules.hints"),
+        "rules.hints",
     ),
     Rule(
         "race",
         "error",
         "two programs access the same bytes, one of them writes, and nothing orders them",
         "let each program write its own part, use atomics for both, or reduce in a second launch",
-        _judge("conflicts.race"),
-        concrete=_concrete("conflicts.race"),
+        "conflicts.race",
     ),
     Rule(
         "race-within-program",
@@ -178,45 +152,42 @@ RULES: Final = _by_id(
         "two lanes of one program access the same bytes, one stores, and no barrier orders them",
         "put tl.debug_barrier() between them, let each lane access only its own elements, or keep "
         "the value in registers",
-        _judge("conflicts.race_within"),
-        concrete=_concrete("conflicts.race_within"),
+        "conflicts.race_within",
     ),
     Rule(
         "lane-conflict",
         "error",
         "two lanes of one store write the same byte, and the result depends on their order",
         "give each lane a different address, mask off all but one lane, or use an atomic",
-        _judge("conflicts.lane_conflict"),
-        concrete=_concrete("conflicts.lane_conflict"),
+        "conflicts.lane_conflict",
     ),
     Rule(
         "device-assert",
         "error",
         "an assertion in the kernel fails",
         "inspect the values that the assertion names in the program and lane of the witness",
-        _judge("rules.asserts"),
-        concrete=_concrete("rules.asserts"),
+        "rules.asserts",
     ),
     Rule(
         "division-by-zero",
         "error",
         "an integer is divided by zero",
         "check the divisor before the launch, or take max(divisor, 1)",
-        _judge("rules.division"),
+        "rules.division",
     ),
     Rule(
         "grid-limit",
         "error",
         "a grid has more programs along an axis than the target launches",
         "put the longest axis first, or let each program do more",
-        _judge("rules.grids"),
+        "rules.grids",
     ),
     Rule(
         "buffer-range",
         "note",
         "offsets leave the 2 GiB of an AMD buffer: the device drops them, or Triton uses no buffer",
         "add what may be negative or large to the base pointer, outside of the offsets",
-        _judge("rules.buffers"),
+        "rules.buffers",
         lint=True,
     ),
     Rule(
@@ -224,21 +195,21 @@ RULES: Final = _by_id(
         "warning",
         "lanes that a masked load leaves undefined are stored, or added by an atomic",
         "give the load other=, or mask these lanes off where they are stored",
-        _judge("rules.undefined_lanes"),
+        "rules.undefined_lanes",
     ),
     Rule(
         "undefined-use",
         "warning",
         "lanes that a masked load leaves undefined decide an address, a mask or a branch",
         "give the load other=, or mask these lanes off where they are used",
-        _judge("rules.undefined_lanes"),
+        "rules.undefined_lanes",
     ),
     Rule(
         "mask-always-false",
         "warning",
         "a mask is false in every lane of every program of the call: the access never happens",
         "look for a reversed comparison, or conditions that exclude each other",
-        _judge("rules.masks"),
+        "rules.masks",
         lint=True,
     ),
     Rule(
@@ -246,7 +217,7 @@ RULES: Final = _by_id(
         "note",
         "a mask is true in every lane of every program of the call, and only costs instructions",
         "omit it in a variant of the kernel for shapes like these",
-        _judge("rules.masks"),
+        "rules.masks",
         default=False,
         lint=True,
     ),
@@ -255,7 +226,7 @@ RULES: Final = _by_id(
         "warning",
         "an operation turns finite operands into a NaN or an infinity, which is stored",
         "keep its operands in range: add a small number, take a maximum, or mask",
-        _judge("rules.non_finite"),
+        "rules.non_finite",
         default=False,
         follows=WITHOUT_ACT,
     ),
