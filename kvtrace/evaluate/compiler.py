@@ -25,7 +25,7 @@ from kvtrace.evaluate.registry import (
 from kvtrace.evaluate.reuse import InPlace, dying_values, in_place
 from kvtrace.evaluate.rounding import rounding_to
 from kvtrace.evaluate.scope import Scope
-from kvtrace.evaluate.types import ValueType, element_of, value_type
+from kvtrace.evaluate.types import TOKEN, ValueType, element_of, value_type
 from kvtrace.evaluate.values import Sum, Unknown, constant_sum, to_array, unknown_of
 from kvtrace.ir import Block, Module, Op
 from kvtrace.ir import Value as IRValue
@@ -143,7 +143,7 @@ class Compiler:
     def _step_or_refusal(self, op: Op) -> Step:
         """Return an op's step; if it is not implemented, a step that refuses known data."""
         try:
-            step = self.step(op)
+            step = _with_tokens(op, self.step(op))
             known = self.known
             if known is None or not _is_address_arithmetic(op):
                 return step
@@ -222,6 +222,20 @@ def _is_address_arithmetic(op: Op) -> bool:
         return False
     type_ = value_type(op.results[0].type)
     return type_.pointer or type_.element.kind != "f"
+
+
+def _with_tokens(op: Op, step: Step) -> Step:
+    """Return a step that also sets the tokens among an op's results: ops, not tokens, order."""
+    tokens = slots_of(value for value in op.results if value.type == TOKEN)
+    if not tokens:
+        return step
+
+    def tokened(values: list[Any], scope: Scope) -> None:
+        step(values, scope)
+        for slot in tokens:
+            values[slot] = True
+
+    return tokened
 
 
 def _forgetting(step: Step, slots: frozenset[int]) -> Step:
@@ -387,6 +401,31 @@ def _factored_step(
             values[result] = unknown_of((left_value, right_value))
             return
         values[result] = factor(*extra, left_value, right_value, type_)
+
+    return step
+
+
+def computed(
+    op: Op, function: Callable[..., Any], operands: Iterable[IRValue] | None = None
+) -> Step:
+    """Return the step that sets a result to a function of operands (None: all), or unknown."""
+    slots, result = slots_of(op.operands if operands is None else operands), op.results[0].id
+
+    def step(values: list[Any], _scope: Scope) -> None:
+        arguments = [values[slot] for slot in slots]
+        unknown = unknown_of(arguments)
+        values[result] = function(*arguments) if unknown is None else unknown
+
+    return step
+
+
+def passed_on(op: Op) -> Step:
+    """Return the step that passes an op's operands on as its results."""
+    pairs = list(zip(slots_of(op.results), slots_of(op.operands), strict=False))
+
+    def step(values: list[Any], _scope: Scope) -> None:
+        for result, slot in pairs:
+            values[result] = values[slot]
 
     return step
 

@@ -13,7 +13,14 @@ from typing import Any, Final
 import numpy as np
 
 from kvtrace.evaluate.errors import UnsupportedOp
-from kvtrace.ir.types import PointerType, SharedType, TensorDescriptorType, TensorType, Type
+from kvtrace.ir.types import (
+    OpaqueType,
+    PointerType,
+    SharedType,
+    TensorDescriptorType,
+    TensorType,
+    Type,
+)
 
 
 @dataclass(frozen=True)
@@ -148,7 +155,7 @@ _CACHE: dict[int, tuple[Type, ValueType]] = {}
 
 _LARGEST_CACHE = 4096
 
-_TOKEN_TYPE: Final = "!ttg.async.token"  # noqa: S105  a type, no password
+TOKEN: Final = OpaqueType("!ttg.async.token")
 """The type of tokens that order copies and waits in TTGIR; no number."""
 
 
@@ -176,7 +183,7 @@ def _value_type(type_: Type) -> ValueType:
     if isinstance(type_, SharedType):
         inner = value_type(type_.element)
         return ValueType(text, type_.shape, inner.element, shared=True)
-    if text == _TOKEN_TYPE:
+    if type_ == TOKEN:
         return ValueType(text, (), element_of("i1"))
     if isinstance(type_, PointerType):
         return ValueType(text, (), _pointee(type_.pointee), pointer=True)

@@ -250,6 +250,13 @@ def full_array(value: Any, type_: ValueType) -> Array:
     return np.broadcast_to(array, (array.shape[0], *type_.shape))
 
 
+def full_arrays(values: Sequence[Any], types: Sequence[ValueType]) -> list[Array]:
+    """Return values as full arrays of equally many programs."""
+    arrays = [full_array(value, type_) for value, type_ in zip(values, types, strict=True)]
+    programs = max(array.shape[0] for array in arrays)
+    return [np.broadcast_to(array, (programs, *array.shape[1:])) for array in arrays]
+
+
 def unknown_of(values: Iterable[Any]) -> Unknown | None:
     """Return an Unknown with the sources of all unknown values; None if all are known."""
     union: Unknown | None = None

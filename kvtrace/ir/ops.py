@@ -134,14 +134,13 @@ def _rows(
 
 # -- memory ---------------------------------------------------------------------------------------
 
-_rows("tt_memory", Kind.MEMORY, {"pointer mask? other?": "tt.load"}, effect="load")
-_rows("tt_memory", Kind.MEMORY, {"pointer value mask?": "tt.store"}, effect="store")
-# Since Triton 3.9: accesses to an element are not interleaved with other accesses.
-_rows("tt_atomic", Kind.MEMORY, {
+# Since Triton 3.9 also atomic: accesses to an element are not interleaved with other accesses.
+_rows("tt_memory", Kind.MEMORY, {
+    "pointer mask? other?": "tt.load",
     "pointer mask?": "tt.atomic_load",
-    "pointer expected timeout?": "tt.atomic_poll",
 }, effect="load")  # fmt: skip
-_rows("tt_atomic", Kind.MEMORY, {"pointer value mask?": "tt.atomic_store"}, effect="store")
+_rows("tt_memory", Kind.MEMORY, {"pointer value mask?": "tt.store tt.atomic_store"}, effect="store")
+_rows("tt_atomic", Kind.MEMORY, {"pointer expected timeout?": "tt.atomic_poll"}, effect="load")
 _rows(
     "tt_atomic", Kind.MEMORY, {
         "pointer value mask?": "tt.atomic_rmw",

@@ -14,17 +14,15 @@ import numpy as np
 from kvtrace.evaluate import sums
 from kvtrace.evaluate.compiler import Compiler, slot_of, slots_of
 from kvtrace.evaluate.dialects.tt_descriptor import (
-    block_access,
+    INDEX,
+    copy_step,
     descriptor_of,
-    padding,
-    reshaped,
     rows_of,
     store_step,
 )
 from kvtrace.evaluate.dialects.tt_memory import moved
-from kvtrace.evaluate.dialects.ttg import TOKEN_VALUE
 from kvtrace.evaluate.dialects.ttng_partitions import arrival
-from kvtrace.evaluate.registry import Step, semantics, unsupported
+from kvtrace.evaluate.registry import Step, semantics
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.evaluate.values import (
@@ -32,8 +30,6 @@ from kvtrace.evaluate.values import (
     Unknown,
     constant_sum,
     full_array,
-    select_programs,
-    to_array,
     unknown_of,
 )
 from kvtrace.ir import Op
@@ -41,7 +37,6 @@ from kvtrace.ir.asynchronous import allowed_in_flight
 from kvtrace.ir.flow import warps_of
 
 _TILES = "tiles"
-_INDEX = ValueType("i64", (), sums.ADDRESS.element)
 
 
 @semantics("amdg.update_tensor_descriptor")
@@ -59,10 +54,10 @@ def update_tensor_descriptor(op: Op, _compiler: Compiler) -> Step:
         unknown = unknown_of((*moves, *before.strides, *extents))
         if unknown is None:
             for move, stride in zip(moves, before.strides, strict=False):
-                base = moved(base, sums.multiply(move, stride, _INDEX), size)
+                base = moved(base, sums.multiply(move, stride, INDEX), size)
             if clamps:
                 extents = tuple(
-                    sums.larger(sums.subtract(extent, move, _INDEX), constant_sum(0), _INDEX)
+                    sums.larger(sums.subtract(extent, move, INDEX), constant_sum(0), INDEX)
                     for extent, move in zip(extents, moves, strict=True)
                 )
         else:
@@ -87,34 +82,12 @@ def async_tdm_gather(op: Op, compiler: Compiler) -> Step:
 
 
 def _load_step(op: Op, compiler: Compiler, block: ValueType, positions: Sequence[int]) -> Step:
-    type_, end = value_type(op.operand("shared").type), _end_step(op)
-    source, target = op.operand("descriptor").id, op.operand("shared").id
-    predicate, results = slot_of(op, "predicate"), slots_of(op.results)
+    begin, end = copy_step(op, compiler.kernel, block, positions, _TILES), _end_step(op)
 
     def step(values: list[Any], scope: Scope) -> None:
-        for slot in results:
-            values[slot] = TOKEN_VALUE
-        described, view = values[source], values[target]
-        indices = [values[slot] for slot in positions]
-        descriptor, whole = descriptor_of(described), scope
-        flag = descriptor.predicate if predicate is None else values[predicate]
-        if isinstance(flag, Unknown):
-            scope.launch.shared.copy(op, scope, view, flag, type_, None, _TILES)
-        elif flag is not None and not (active := _flags(flag, scope)).all():
-            if op.group("barrier"):
-                raise unsupported(op, compiler.kernel, "with a barrier and a false predicate")
-            rows = np.flatnonzero(active)
-            scope = scope.restricted(rows)
-            descriptor = select_programs(descriptor, rows)
-            view, *indices = (select_programs(value, rows) for value in (view, *indices))
-        if scope.programs and not isinstance(flag, Unknown):
-            pointer, mask = block_access(descriptor, indices, block)
-            fill = padding(descriptor, block.element, len(block.shape))
-            loaded = scope.launch.memory.load(op, scope, pointer, mask, fill, block)
-            loaded = reshaped(loaded, block, type_)
-            scope.launch.shared.copy(op, scope, view, loaded, type_, None, _TILES)
-        whole.launch.shared.commit(whole, _TILES)
-        end(values, whole)
+        begin(values, scope)
+        scope.launch.shared.commit(scope, _TILES)
+        end(values, scope)
 
     return step
 
@@ -124,10 +97,6 @@ def _end_step(op: Op) -> Step:
     if not op.group("barrier"):
         return lambda _values, _scope: None
     return arrival(op, warps_of(op), kind=_TILES)
-
-
-def _flags(value: Any, scope: Scope) -> Any:
-    return np.broadcast_to(to_array(value, _INDEX).reshape(-1) != 0, (scope.programs,))
 
 
 @semantics("amdg.async_tdm_copy_local_to_global")
@@ -145,13 +114,10 @@ def async_tdm_scatter(op: Op, compiler: Compiler) -> Step:
 
 def _store_step(op: Op, compiler: Compiler, block: ValueType, positions: Sequence[int]) -> Step:
     store, end = store_step(op, block, positions, compiler.module, _TILES), _end_step(op)
-    results = slots_of(op.results)
 
     def step(values: list[Any], scope: Scope) -> None:
         store(values, scope)
         end(values, scope)
-        for slot in results:
-            values[slot] = TOKEN_VALUE
 
     return step
 
@@ -159,14 +125,8 @@ def _store_step(op: Op, compiler: Compiler, block: ValueType, positions: Sequenc
 @semantics("amdg.async_tdm_wait")
 def async_tdm_wait(op: Op, _compiler: Compiler) -> Step:
     """Return the step that waits until at most `num` copies are in flight."""
-    most_in_flight, results = allowed_in_flight(op), slots_of(op.results)
-
-    def step(values: list[Any], scope: Scope) -> None:
-        scope.launch.shared.wait(scope, most_in_flight, _TILES)
-        for slot in results:
-            values[slot] = TOKEN_VALUE
-
-    return step
+    most_in_flight = allowed_in_flight(op)
+    return lambda _values, scope: scope.launch.shared.wait(scope, most_in_flight, _TILES)
 
 
 @semantics("amdg.local_load_packed_tranposed", "amdg.local_load_packed_transposed")

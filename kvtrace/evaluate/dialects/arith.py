@@ -13,7 +13,7 @@ import numpy as np
 
 from kvtrace.evaluate import sums
 from kvtrace.evaluate.accuracy import JUMPS, Accuracy
-from kvtrace.evaluate.compiler import Compiler
+from kvtrace.evaluate.compiler import Compiler, computed, slots_of
 from kvtrace.evaluate.directed import fused_multiply_add
 from kvtrace.evaluate.registry import Step, elementwise, factored, semantics
 from kvtrace.evaluate.scope import Scope
@@ -127,8 +127,7 @@ def xori(left: Array, right: Array) -> Array:
 def andi(op: Op, compiler: Compiler) -> Step:
     """Return the step of a bitwise and; a conjunction of Booleans stays a list of factors."""
     type_ = value_type(op.results[0].type)
-    left, right = op.operand("left").id, op.operand("right").id
-    result = op.results[0].id
+    left, right, result = *slots_of(op.operands), op.results[0].id
 
     def conjunction_step(values: list[Any], _scope: Scope) -> None:
         left_value, right_value = values[left], values[right]
@@ -137,15 +136,10 @@ def andi(op: Op, compiler: Compiler) -> Step:
             return
         values[result] = sums.both(left_value, right_value)
 
-    def bitwise_step(values: list[Any], _scope: Scope) -> None:
-        left_value, right_value = values[left], values[right]
-        unknown = unknown_of((left_value, right_value))
-        if unknown is not None:
-            values[result] = unknown
-            return
-        values[result] = np.bitwise_and(to_array(left_value, type_), to_array(right_value, type_))
+    def bits(*operands: Any) -> Array:
+        return np.asarray(np.bitwise_and(*(to_array(value, type_) for value in operands)))
 
-    step = conjunction_step if type_.element.kind == "b" else bitwise_step
+    step = conjunction_step if type_.element.kind == "b" else computed(op, bits)
     return compiler.counting_step(op, step, type_.size, 0)
 
 

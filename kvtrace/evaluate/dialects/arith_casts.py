@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from kvtrace.evaluate.compiler import Compiler, typed_result
+from kvtrace.evaluate.compiler import Compiler, computed, passed_on, typed_result
 from kvtrace.evaluate.dialects.arith import unsigned
 from kvtrace.evaluate.directed import from_integer_with_rest, to_odd
 from kvtrace.evaluate.registry import Step, elementwise, semantics
@@ -222,19 +222,11 @@ def bitcast(op: Op, compiler: Compiler) -> Step:
     """Return the step of a bitcast; pointers are unchanged."""
     source = value_type(op.operand("source").type)
     target = value_type(op.results[0].type)
-    slot, result = op.operand("source").id, op.results[0].id
     if source.pointer or source.element == target.element:
+        return passed_on(op)
 
-        def keep(values: list[Any], _scope: Scope) -> None:
-            values[result] = values[slot]
+    def retyped(value: Any) -> Array:
+        return rebits(to_array(value, source), source.element, target.element)
 
-        return keep
-
-    def step(values: list[Any], _scope: Scope) -> None:
-        value = values[slot]
-        if isinstance(value, Unknown):
-            values[result] = unknown_of((value,))
-            return
-        values[result] = rebits(to_array(value, source), source.element, target.element)
-
+    step = computed(op, retyped)
     return compiler.counting_step(op, step, target.size, 0)

@@ -1,4 +1,4 @@
-"""`tt`: atomics. Lanes and programs run in ascending order."""
+"""`tt`: atomics but loads and stores (tt_memory). Lanes and programs run in ascending order."""
 
 from __future__ import annotations
 
@@ -23,38 +23,6 @@ from kvtrace.ir.updates import update_of
 def is_used(op: Op, compiler: Compiler) -> bool:
     """Return whether another op uses the first result of an op."""
     return bool(flow_of(compiler.module).uses(op.results[0]))
-
-
-@semantics("tt.atomic_load")
-def atomic_load(op: Op, _compiler: Compiler) -> Step:
-    """Return the step of an atomic load; masked-off lanes, undefined on a device, are zero."""
-    type_ = value_type(op.results[0].type)
-    pointer, mask, result = op.operand("pointer").id, slot_of(op, "mask"), op.results[0].id
-
-    def step(values: list[Any], scope: Scope) -> None:
-        let_others_run(op, scope, values[pointer])
-        mask_value = None if mask is None else values[mask]
-        values[result] = scope.launch.memory.load(
-            op, scope, values[pointer], mask_value, None, type_
-        )
-
-    return step
-
-
-@semantics("tt.atomic_store")
-def atomic_store(op: Op, _compiler: Compiler) -> Step:
-    """Return the step of a masked atomic store."""
-    type_ = value_type(op.operand("value").type)
-    pointer, data, mask = op.operand("pointer").id, op.operand("value").id, slot_of(op, "mask")
-
-    def step(values: list[Any], scope: Scope) -> None:
-        value = values[data]
-        if not isinstance(value, Unknown):
-            value = to_array(value, type_)
-        mask_value = None if mask is None else values[mask]
-        scope.launch.memory.store(op, scope, values[pointer], value, mask_value, type_)
-
-    return step
 
 
 @semantics("tt.atomic_poll")

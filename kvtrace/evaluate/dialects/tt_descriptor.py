@@ -14,7 +14,7 @@ import numpy as np
 
 from kvtrace.evaluate import sums
 from kvtrace.evaluate.atomics import read_modify_write
-from kvtrace.evaluate.compiler import Compiler, slots_of
+from kvtrace.evaluate.compiler import Compiler, slot_of, slots_of
 from kvtrace.evaluate.registry import Step, semantics, unsupported
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import ElementType, ValueType, value_type
@@ -26,6 +26,7 @@ from kvtrace.evaluate.values import (
     Unknown,
     constant_sum,
     map_arrays,
+    select_programs,
     to_array,
     to_sum,
     unknown_of,
@@ -35,6 +36,7 @@ from kvtrace.ir.model import attribute
 from kvtrace.ir.tensor_maps import elements_stored_at_once
 from kvtrace.ir.updates import update_of
 
+INDEX = ValueType("i64", (), sums.ADDRESS.element)
 _PAD_NAN = 2
 """Triton's PaddingOption: 1 zero, 2 NaN."""
 
@@ -129,24 +131,69 @@ def descriptor_of(value: Any) -> Descriptor:
     return Descriptor(Pointer(None, Unknown(frozenset())), (), (), False)
 
 
-def padding(descriptor: Descriptor, element: ElementType, rank: int) -> Array | None:
+def _padding(descriptor: Descriptor, element: ElementType, rank: int) -> Array | None:
     """Return the fill of lanes outside a descriptor's extents: NaN, or None for zero."""
     if not descriptor.padding_nan or element.kind != "f":
         return None
     return np.full((1,) * (rank + 1), np.nan, element.value)
 
 
+def load_block(
+    op: Op, scope: Scope, described: Any, positions: Sequence[Any], block: ValueType,
+    target: ValueType,
+) -> Any:  # fmt: skip
+    """Load a block at a position, in the shape of `target`; elements outside extents are padded."""
+    descriptor = descriptor_of(described)
+    pointer, mask = block_access(descriptor, positions, block)
+    fill = _padding(descriptor, block.element, len(block.shape))
+    loaded = scope.launch.memory.load(op, scope, pointer, mask, fill, block)
+    return _reshaped(loaded, block, target)
+
+
 def _load_step(op: Op, block: ValueType, positions: Sequence[int]) -> Step:
-    """Return a step that loads a block at the positions in these slots, padded outside extents."""
+    """Return a step that loads a block at the positions in these slots."""
     target = value_type(op.results[0].type)
     source, result = op.operand("descriptor").id, op.results[0].id
 
     def step(values: list[Any], scope: Scope) -> None:
-        descriptor = descriptor_of(values[source])
-        pointer, mask = block_access(descriptor, [values[slot] for slot in positions], block)
-        fill = padding(descriptor, block.element, len(block.shape))
-        loaded = scope.launch.memory.load(op, scope, pointer, mask, fill, block)
-        values[result] = reshaped(loaded, block, target)
+        indices = [values[slot] for slot in positions]
+        values[result] = load_block(op, scope, values[source], indices, block, target)
+
+    return step
+
+
+def copy_step(
+    op: Op, kernel: str, block: ValueType, positions: Sequence[int], kind: str = "copies"
+) -> Step:
+    """Return a step that begins a copy of a block to shared memory.
+
+    It lands at the end of its group of a `kind`, or (copies) of its barrier's phase. Without a
+    predicate, that of the descriptor holds.
+    """
+    type_, predicate = value_type(op.operand("shared").type), slot_of(op, "predicate")
+    slots = (op.operand("descriptor").id, op.operand("shared").id, *positions)
+    barriers = slots_of(op.group("barrier"))
+    slots += barriers if kind == "copies" else ()
+
+    def step(values: list[Any], scope: Scope) -> None:
+        operands = [values[slot] for slot in slots]
+        flags = descriptor_of(operands[0]).predicate if predicate is None else values[predicate]
+        if isinstance(flags, Unknown):
+            scope.launch.shared.copy(op, scope, operands[1], flags, type_, None, kind)
+            return
+        active = np.asarray(True) if flags is None else to_array(flags, INDEX).reshape(-1) != 0
+        if not active.all():
+            if kind != "copies" and barriers:
+                raise unsupported(op, kernel, "with a barrier and a false predicate")
+            rows = np.flatnonzero(np.broadcast_to(active, (scope.programs,)))
+            operands = [select_programs(value, rows) for value in operands]
+            scope = scope.restricted(rows)
+        if not scope.programs:
+            return
+        described, view, *indices = operands
+        barrier = indices.pop() if kind == "copies" else None
+        loaded = load_block(op, scope, described, indices, block, type_)
+        scope.launch.shared.copy(op, scope, view, loaded, type_, barrier, kind)
 
     return step
 
@@ -169,12 +216,12 @@ def _write_step(
             value = scope.launch.shared.read_to_store(op, scope, value, kind)
         elif not isinstance(value, Unknown):
             value = to_array(value, data)
-        write(scope, pointer, reshaped(value, data, block), mask)
+        write(scope, pointer, _reshaped(value, data, block), mask)
 
     return step
 
 
-def reshaped(value: Any, block: ValueType, target: ValueType) -> Any:
+def _reshaped(value: Any, block: ValueType, target: ValueType) -> Any:
     """Return a block's value in the shape of `target`."""
     if block.shape == target.shape:
         return value

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from kvtrace.evaluate.compiler import Compiler, slot_of, slots_of
+from kvtrace.evaluate.compiler import Compiler, computed, slot_of, slots_of
 from kvtrace.evaluate.fixed_order import is_order_fixed, product_by_terms
 from kvtrace.evaluate.registry import Step, semantics
 from kvtrace.evaluate.rounding import (
@@ -302,38 +302,34 @@ def dot_scaled(op: Op, compiler: Compiler) -> Step:
     """Return the step of a matrix product whose factors have a scale per block along K."""
     along_depth = [bool(attribute(op, f"{side}_k_pack", default=True)) for side in ("lhs", "rhs")]
     kinds = (attribute(op, "a_elem_type"), attribute(op, "b_elem_type"))
-    slots = slots_of(op.operands)
-    factor_values = [op.operand("left"), op.operand("right")]
-    types = [value_type(value.type) for value in factor_values]
+    types = [value_type(value.type) for value in (op.operand("left"), op.operand("right"))]
     scales = [op.optional("left_scale"), op.optional("right_scale")]
-    added, sum_type = op.operand("added").id, value_type(op.operand("added").type)
-    result = op.results[0].id
+    sum_type = value_type(op.operand("added").type)
     native = _multiplies_scaled(compiler.module.target, are_both_scaled=None not in scales)
     narrow = "f16" if any(type_.element.name == "f16" for type_ in types) else "bf16"
 
-    def scaled(values: list[Any], position: int) -> Array:
+    def scaled(value: Any, scale_value: Any, position: int) -> Array:
         axis = -1 - position
-        raw = full_array(values[factor_values[position].id], types[position])
+        raw = full_array(value, types[position])
         packed_axis = axis if along_depth[position] else -3 - axis
         array = unpacked(raw, kinds[position], packed_axis)
         scale = scales[position]
         is_e5m2 = kinds[position] in (1, "e5m2")
         if scale is None:
             return array if native else scaled_in_16_bits(array, None, narrow, is_e5m2=is_e5m2)
-        bits = full_array(values[scale.id], value_type(scale.type))
+        bits = full_array(scale_value, value_type(scale.type))
         if native:
             return scaled_factor(array, bits, position)
         spread = _spread_scales(bits, array.shape[axis], position)
         return scaled_in_16_bits(array, spread, narrow, is_e5m2=is_e5m2)
 
-    def step(values: list[Any], _scope: Scope) -> None:
-        unknown = unknown_of(values[slot] for slot in slots)
-        if unknown is not None:
-            values[result] = unknown
-            return
-        total = product(scaled(values, 0), scaled(values, 1), sum_type.element.value, tf32=False)
-        total = total + to_array(values[added], sum_type)
-        values[result] = total.astype(sum_type.element.value, copy=False)
+    def total(left: Any, right: Any, added: Any, *further: Any) -> Array:
+        remaining = iter(further)
+        of_scales = (None if scale is None else next(remaining) for scale in scales)
+        first, second = map(scaled, (left, right), of_scales, (0, 1))
+        products = product(first, second, sum_type.element.value, tf32=False)
+        return (products + to_array(added, sum_type)).astype(sum_type.element.value, copy=False)
 
     depth = types[0].shape[-1] * (2 if kinds[0] in PACKED and along_depth[0] else 1)
+    step = computed(op, total)
     return compiler.counting_step(op, step, sum_type.size, 2 * sum_type.size * depth)

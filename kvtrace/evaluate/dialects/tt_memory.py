@@ -67,17 +67,17 @@ def addptr(op: Op, compiler: Compiler) -> Step:
     return compiler.counting_step(op, step, value_type(op.results[0].type).size, 0)
 
 
-@semantics("tt.load")
+@semantics("tt.load", "tt.atomic_load")
 def load(op: Op, _compiler: Compiler) -> Step:
     """Return the step of a load; masked-off lanes have `other`, or zero as in NVIDIA's code."""
     loaded_type = value_type(op.results[0].type)
     type_ = _type_in_memory(loaded_type)
     pointer, mask, other = op.operand("pointer").id, slot_of(op, "mask"), slot_of(op, "other")
     result = op.results[0].id
-    is_volatile = bool(attribute(op, "isVolatile", default=False))
+    is_strong = op.name != "tt.load" or bool(attribute(op, "isVolatile", default=False))
 
     def step(values: list[Any], scope: Scope) -> None:
-        if is_volatile:
+        if is_strong:
             let_others_run(op, scope, values[pointer])
         fill = None
         if other is not None:
@@ -97,7 +97,7 @@ def _type_in_memory(type_: ValueType) -> ValueType:
     return ValueType("i64", type_.shape, ADDRESS.element) if type_.pointer else type_
 
 
-@semantics("tt.store")
+@semantics("tt.store", "tt.atomic_store")
 def store(op: Op, _compiler: Compiler) -> Step:
     """Return the step of a store, with a mask if the op has one."""
     stored_type = value_type(op.operand("value").type)

@@ -1,4 +1,4 @@
-"""`tt`: program ids, ranges, assertions, printing; and `gpu` ops without effect."""
+"""`tt`: program ids, ranges, assertions, printing."""
 
 from __future__ import annotations
 
@@ -223,15 +223,3 @@ def _formatted(item: Any, type_: ValueType, *, in_hex: bool, signed: bool) -> st
         return f"{float(item):f}"
     integer = int(item)
     return str(integer if signed or integer >= 0 else integer + (1 << type_.element.bits))
-
-
-@semantics("gpu.barrier", "nvvm.barrier0", "tt.debug_barrier", "llvm.intr.assume",
-           "ttg.barrier", "rocdl.barrier", "tt.grid_dependency_wait",
-           "tt.grid_dependency_launch_dependents")  # fmt: skip
-def nothing(_op: Op, _compiler: Compiler) -> Step:
-    """Return a step that does nothing, for ops without results or effects here."""
-
-    def step(_values: list[Any], _scope: Scope) -> None:
-        return
-
-    return step

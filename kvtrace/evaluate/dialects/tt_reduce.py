@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.evaluate.compiler import CompiledBlock, Compiler, slots_of
+from kvtrace.evaluate.compiler import CompiledBlock, Compiler, computed, slots_of
 from kvtrace.evaluate.fixed_order import by_halves, half_sum, is_order_fixed
 from kvtrace.evaluate.registry import Step, semantics
 from kvtrace.evaluate.rounding import rounding_to
@@ -19,6 +19,7 @@ from kvtrace.evaluate.values import (
     ShadowedValue,
     actual,
     full_array,
+    full_arrays,
     map_arrays,
     to_array,
     unknown_of,
@@ -184,7 +185,7 @@ def reduce(op: Op, compiler: Compiler) -> Step:
     flops = (types[0].size - rows) * _float_op_count(block)
     extent = types[0].shape[axis - 1]
     if function is not None:
-        step = _reduce_by_ufunc(function, slots[0], results[0], axis, types[0])
+        step = _reduce_by_ufunc(op, function, axis, types[0])
         return compiler.counting_step(op, step, types[0].size, flops)
     combiner = _Combiner(block, compiler)
 
@@ -208,23 +209,19 @@ def reduce(op: Op, compiler: Compiler) -> Step:
     return compiler.counting_step(op, step_in_tree, types[0].size, flops)
 
 
-def _reduce_by_ufunc(function: Any, slot: int, result: int, axis: int, type_: ValueType) -> Step:
+def _reduce_by_ufunc(op: Op, function: Any, axis: int, type_: ValueType) -> Step:
     extent = type_.shape[axis - 1]
     idempotent = function not in (np.add, np.multiply, np.bitwise_xor)
 
-    def step(values: list[Any], _scope: Scope) -> None:
-        unknown = unknown_of((values[slot],))
-        if unknown is not None:
-            values[result] = unknown
-            return
-        array = to_array(values[slot], type_)
+    def reduced_value(value: Any) -> Array:
+        array = to_array(value, type_)
         if array.shape[axis] != extent and not idempotent:
             shape = list(array.shape)
             shape[axis] = extent
             array = np.broadcast_to(array, shape)
-        values[result] = reduced(function, array, axis, type_)
+        return reduced(function, array, axis, type_)
 
-    return step
+    return computed(op, reduced_value)
 
 
 def _full_operands(
@@ -334,24 +331,14 @@ def histogram(op: Op, compiler: Compiler) -> Step:
     type_ = value_type(op.operand("source").type)
     bins = value_type(op.results[0].type).shape[0]
     dtype = value_type(op.results[0].type).element.value
-    slot, result = op.operand("source").id, op.results[0].id
-    mask_operand = op.optional("mask")
-    mask_slot = None if mask_operand is None else mask_operand.id
-    mask_type = None if mask_operand is None else value_type(mask_operand.type)
+    types = [value_type(value.type) for value in op.operands]
 
-    def step(values: list[Any], _scope: Scope) -> None:
-        mask = True if mask_slot is None else values[mask_slot]
-        unknown = unknown_of((values[slot], mask))
-        if unknown is not None:
-            values[result] = unknown
-            return
-        array = full_array(values[slot], type_).astype(np.int64)
-        lanes = np.asarray(True) if mask_slot is None else to_array(mask, mask_type)
-        programs = max(array.shape[0], lanes.shape[0] if lanes.ndim else 1)
-        array = np.broadcast_to(array, (programs, *type_.shape))
-        counted = (array >= 0) & (array < bins) & lanes
-        row = np.arange(programs)[:, None] * bins
-        flat = np.bincount((array + row)[counted], minlength=programs * bins)
-        values[result] = flat.reshape(programs, bins).astype(dtype)
+    def counts(*values: Any) -> Array:
+        array, *masks = full_arrays(values, types)
+        array = array.astype(np.int64)
+        counted = (array >= 0) & (array < bins) & (masks[0] if masks else True)
+        row = np.arange(len(array))[:, None] * bins
+        flat = np.bincount((array + row)[counted], minlength=len(array) * bins)
+        return flat.reshape(-1, bins).astype(dtype)
 
-    return compiler.counting_step(op, step, type_.size, 0)
+    return compiler.counting_step(op, computed(op, counts), type_.size, 0)

@@ -7,17 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.evaluate.compiler import Compiler
+from kvtrace.evaluate.compiler import Compiler, computed, passed_on
 from kvtrace.evaluate.registry import Step, semantics
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import value_type
-from kvtrace.evaluate.values import (
-    Array,
-    Unknown,
-    full_array,
-    map_arrays,
-    unknown_of,
-)
+from kvtrace.evaluate.values import Array, Unknown, full_array, full_arrays, map_arrays
 from kvtrace.ir import Op
 from kvtrace.ir.model import attribute
 
@@ -50,7 +44,7 @@ def expand_dims(op: Op, _compiler: Compiler) -> Step:
 @semantics("tt.broadcast", "ttg.convert_layout", "tt.descriptor_to_tensor")
 def broadcast(op: Op, _compiler: Compiler) -> Step:
     """Return the step that passes the array on: constant axes have extent 1 anyway."""
-    return _mapped(op, lambda array: array)
+    return passed_on(op)
 
 
 @semantics("tt.trans")
@@ -95,20 +89,18 @@ def _reshaped_lanes(
 @semantics("tt.join")
 def join(op: Op, compiler: Compiler) -> Step:
     """Return the step that stacks two tensors along a new last axis."""
-    type_ = value_type(op.operand("first").type)
-    left, right = op.operand("first").id, op.operand("second").id
-    result = op.results[0].id
+    return _of_full_arrays(op, compiler, lambda *arrays: np.stack(arrays, axis=-1))
 
-    def step(values: list[Any], _scope: Scope) -> None:
-        left_value, right_value = values[left], values[right]
-        unknown = unknown_of((left_value, right_value))
-        if unknown is not None:
-            values[result] = unknown
-            return
-        arrays = np.broadcast_arrays(full_array(left_value, type_), full_array(right_value, type_))
-        values[result] = np.stack(arrays, axis=-1)
 
-    return compiler.counting_step(op, step, value_type(op.results[0].type).size, 0)
+def _of_full_arrays(op: Op, compiler: Compiler, function: Callable[..., Array]) -> Step:
+    """Return the step of a function of an op's operands, as arrays of equally many programs."""
+    types = [value_type(value.type) for value in op.operands]
+
+    def arranged(*values: Any) -> Array:
+        return function(*full_arrays(values, types))
+
+    size = value_type(op.results[0].type).size
+    return compiler.counting_step(op, computed(op, arranged), size, 0)
 
 
 @semantics("tt.split")
@@ -132,43 +124,15 @@ def split(op: Op, compiler: Compiler) -> Step:
 @semantics("tt.cat")
 def cat(op: Op, compiler: Compiler) -> Step:
     """Return the step that concatenates two tensors along their only axis."""
-    type_ = value_type(op.operand("first").type)
-    left, right = op.operand("first").id, op.operand("second").id
-    result = op.results[0].id
-
-    def step(values: list[Any], _scope: Scope) -> None:
-        unknown = unknown_of((values[left], values[right]))
-        if unknown is not None:
-            values[result] = unknown
-            return
-        left_array, right_array = full_array(values[left], type_), full_array(values[right], type_)
-        programs = max(left_array.shape[0], right_array.shape[0])
-        full_arrays = [
-            np.broadcast_to(array, (programs, *type_.shape)) for array in (left_array, right_array)
-        ]
-        values[result] = np.concatenate(full_arrays, axis=1)
-
-    return compiler.counting_step(op, step, value_type(op.results[0].type).size, 0)
+    return _of_full_arrays(op, compiler, lambda *arrays: np.concatenate(arrays, axis=1))
 
 
 @semantics("tt.gather")
 def gather(op: Op, compiler: Compiler) -> Step:
     """Return the step that selects elements along an axis by an index tensor."""
     axis = int(attribute(op, "axis")) + 1
-    source_type, index_type = (value_type(op.operand(name).type) for name in ("source", "index"))
-    source, index = op.operand("source").id, op.operand("index").id
-    result = op.results[0].id
 
-    def step(values: list[Any], _scope: Scope) -> None:
-        unknown = unknown_of((values[source], values[index]))
-        if unknown is not None:
-            values[result] = unknown
-            return
-        data = full_array(values[source], source_type)
-        indices = full_array(values[index], index_type).astype(np.int64)
-        programs = max(data.shape[0], indices.shape[0])
-        data = np.broadcast_to(data, (programs, *data.shape[1:]))
-        indices = np.broadcast_to(indices, (programs, *indices.shape[1:]))
-        values[result] = np.take_along_axis(data, indices, axis)
+    def selected(source: Array, index: Array) -> Array:
+        return np.take_along_axis(source, index.astype(np.int64), axis)
 
-    return compiler.counting_step(op, step, value_type(op.results[0].type).size, 0)
+    return _of_full_arrays(op, compiler, selected)

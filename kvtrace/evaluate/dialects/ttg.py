@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.evaluate.compiler import Compiler, slot_of, slots_of
+from kvtrace.evaluate.compiler import Compiler, computed, slot_of
 from kvtrace.evaluate.dialects.tt_dot import unpacked
 from kvtrace.evaluate.registry import Step, place, semantics, unsupported
 from kvtrace.evaluate.scope import Scope
@@ -28,9 +28,6 @@ from kvtrace.evaluate.values import (
 from kvtrace.ir import Op
 from kvtrace.ir.asynchronous import allowed_in_flight
 from kvtrace.ir.model import attribute
-
-TOKEN_VALUE = True
-"""The value of all tokens: order is defined by the ops, not by tokens."""
 
 
 @semantics("ttg.local_alloc")
@@ -55,11 +52,7 @@ def local_alloc(op: Op, compiler: Compiler) -> Step:
 def local_dealloc(op: Op, _compiler: Compiler) -> Step:
     """Return the step that frees a buffer."""
     slot = op.operand("shared").id
-
-    def step(values: list[Any], scope: Scope) -> None:
-        scope.launch.shared.forget(values[slot])
-
-    return step
+    return lambda values, scope: scope.launch.shared.forget(values[slot])
 
 
 @semantics("ttg.local_load")
@@ -170,7 +163,6 @@ def async_copy_global_to_local(op: Op, _compiler: Compiler) -> Step:
     target = op.operand("shared").id
     type_ = value_type(op.operand("shared").type)
     pointer, mask, other = op.operand("pointer").id, slot_of(op, "mask"), slot_of(op, "other")
-    result = op.results[0].id
 
     def step(values: list[Any], scope: Scope) -> None:
         fill = None if other is None else values[other]
@@ -180,35 +172,21 @@ def async_copy_global_to_local(op: Op, _compiler: Compiler) -> Step:
         launch = scope.launch
         loaded = launch.memory.load(op, scope, values[pointer], mask_value, fill, type_)
         launch.shared.copy(op, scope, values[target], loaded, type_)
-        values[result] = TOKEN_VALUE
 
     return step
 
 
 @semantics("ttg.async_commit_group")
-def async_commit_group(op: Op, _compiler: Compiler) -> Step:
+def async_commit_group(_op: Op, _compiler: Compiler) -> Step:
     """Return the step that closes a program's group of copies."""
-    results = slots_of(op.results)
-
-    def step(values: list[Any], scope: Scope) -> None:
-        scope.launch.shared.commit(scope)
-        for slot in results:
-            values[slot] = TOKEN_VALUE
-
-    return step
+    return lambda _values, scope: scope.launch.shared.commit(scope)
 
 
 @semantics("ttg.async_wait")
 def async_wait(op: Op, _compiler: Compiler) -> Step:
     """Return the step that waits until at most `num` groups of copies are in flight."""
-    most_in_flight, results = allowed_in_flight(op), slots_of(op.results)
-
-    def step(values: list[Any], scope: Scope) -> None:
-        scope.launch.shared.wait(scope, most_in_flight)
-        for slot in results:
-            values[slot] = TOKEN_VALUE
-
-    return step
+    most_in_flight = allowed_in_flight(op)
+    return lambda _values, scope: scope.launch.shared.wait(scope, most_in_flight)
 
 
 @semantics("ttg.global_scratch_alloc")
@@ -226,13 +204,9 @@ def global_scratch_alloc(op: Op, _compiler: Compiler) -> Step:
 def fp4_to_fp(op: Op, compiler: Compiler) -> Step:
     """Return the step that unpacks two 4-bit floats from each byte, along an axis."""
     type_, target = value_type(op.operand("source").type), value_type(op.results[0].type)
-    slot, result = op.operand("source").id, op.results[0].id
     axis = int(attribute(op, "axis")) - len(type_.shape)
 
-    def step(values: list[Any], _scope: Scope) -> None:
-        value = values[slot]
-        if not isinstance(value, Unknown):
-            value = unpacked(full_array(value, type_), "e2m1", axis).astype(target.element.value)
-        values[result] = value
+    def floats(value: Any) -> Array:
+        return unpacked(full_array(value, type_), "e2m1", axis).astype(target.element.value)
 
-    return compiler.counting_step(op, step, target.size, 0)
+    return compiler.counting_step(op, computed(op, floats), target.size, 0)

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from kvtrace.evaluate.compiler import Compiler, slot_of, slots_of
+from kvtrace.evaluate.compiler import Compiler, passed_on, slot_of, slots_of
 from kvtrace.evaluate.dialects.tt_descriptor import (
-    block_access,
-    descriptor_of,
+    copy_step,
     descriptor_reduce,
-    padding,
-    reshaped,
     rows_of,
     store_step,
 )
 from kvtrace.evaluate.dialects.tt_dot import dot
 from kvtrace.evaluate.registry import Step, semantics, unsupported
 from kvtrace.evaluate.scope import Scope
-from kvtrace.evaluate.types import ValueType, value_type
+from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import (
     Descriptor,
     Pointer,
     Unknown,
     constant_sum,
     program_flags,
-    select_programs,
     to_array,
     to_sum,
 )
@@ -39,24 +34,21 @@ _FILLS_NAN = 1
 """A tensor map's fill mode: 0 zero, 1 NaN."""
 
 
-@semantics("ttng.warp_group_dot")
-def warp_group_dot(op: Op, compiler: Compiler) -> Step:
-    """Return the step of a dot; it is computed at once, also if it is asynchronous."""
-    return dot(op, compiler)
-
-
 @semantics("ttng.warp_group_dot_wait")
 def warp_group_dot_wait(op: Op, _compiler: Compiler) -> Step:
     """Return the step that passes values on, with at most `pendings` products unfinished."""
-    most_pending = allowed_in_flight(op)
-    pairs = list(zip(slots_of(op.results), slots_of(op.group("passed")), strict=True))
+    most_pending, pass_on = allowed_in_flight(op), passed_on(op)
 
     def step(values: list[Any], scope: Scope) -> None:
         scope.launch.shared.end_reads(scope, most_pending)
-        for result, slot in pairs:
-            values[result] = values[slot]
+        pass_on(values, scope)
 
     return step
+
+
+# A dot is computed at once, also if it is asynchronous; so is an update by a descriptor.
+semantics("ttng.warp_group_dot")(dot)
+semantics("ttng.async_tma_reduce")(descriptor_reduce)
 
 
 # -- barriers -------------------------------------------------------------------------------------
@@ -149,44 +141,13 @@ def async_tma_copy_global_to_local(op: Op, compiler: Compiler) -> Step:
     if op.group("offset"):
         raise unsupported(op, compiler.kernel, "of an image's patches")
     block = value_type(op.operand("descriptor").type)
-    return _copy_step(op, block, slots_of(op.group("index")))
+    return copy_step(op, compiler.kernel, block, slots_of(op.group("index")))
 
 
 @semantics("ttng.async_tma_gather")
-def async_tma_gather(op: Op, _compiler: Compiler) -> Step:
+def async_tma_gather(op: Op, compiler: Compiler) -> Step:
     """Return the step that begins the copy of rows, by their indices, to shared memory."""
-    return _copy_step(op, *rows_of(op, op.operand("shared")))
-
-
-def _copy_step(op: Op, block: ValueType, positions: Sequence[int]) -> Step:
-    """Return a step that begins a copy of a block to shared memory, until a barrier completes."""
-    type_ = value_type(op.operand("shared").type)
-    names = ("descriptor", "shared", "barrier")
-    slots = (*slots_of(op.operand(name) for name in names), *positions)
-    predicate = op.operand("predicate").id
-
-    def step(values: list[Any], scope: Scope) -> None:
-        operands = [values[slot] for slot in slots]
-        flags = values[predicate]
-        if isinstance(flags, Unknown):
-            scope.launch.shared.copy(op, scope, operands[1], flags, type_)
-            return
-        active = program_flags(flags, scope.programs)
-        if not active.all():
-            rows = np.flatnonzero(active)
-            if not rows.size:
-                return
-            operands = [select_programs(value, rows) for value in operands]
-            scope = scope.restricted(rows)
-        described, view, barrier, *indices = operands
-        descriptor = descriptor_of(described)
-        pointer, mask = block_access(descriptor, indices, block)
-        fill = padding(descriptor, block.element, len(block.shape))
-        loaded = scope.launch.memory.load(op, scope, pointer, mask, fill, block)
-        loaded = reshaped(loaded, block, type_)
-        scope.launch.shared.copy(op, scope, view, loaded, type_, barrier)
-
-    return step
+    return copy_step(op, compiler.kernel, *rows_of(op, op.operand("shared")))
 
 
 @semantics("ttng.async_tma_copy_local_to_global")
@@ -200,9 +161,3 @@ def async_tma_copy_local_to_global(op: Op, compiler: Compiler) -> Step:
 def async_tma_scatter(op: Op, compiler: Compiler) -> Step:
     """Return the step that stores rows by their indices, beginning at a column, at once."""
     return store_step(op, *rows_of(op, op.operand("value")), compiler.module)
-
-
-@semantics("ttng.async_tma_reduce")
-def async_tma_reduce(op: Op, compiler: Compiler) -> Step:
-    """Return the step that updates memory atomically with a block, at once."""
-    return descriptor_reduce(op, compiler)

@@ -14,7 +14,7 @@ import numpy as np
 
 from kvtrace.evaluate.compiler import Compiler, slot_of, slots_of
 from kvtrace.evaluate.dialects.tt_dot import PACKED, dot_form, product, scaled_factor, unpacked
-from kvtrace.evaluate.dialects.ttg import TOKEN_VALUE, local_alloc, view_step
+from kvtrace.evaluate.dialects.ttg import local_alloc, local_load, view_step
 from kvtrace.evaluate.dialects.ttng import init_barrier, wait_barrier
 from kvtrace.evaluate.partitions import PartitionedMemory
 from kvtrace.evaluate.registry import Step, semantics, unsupported
@@ -86,7 +86,7 @@ def warp_specialize(op: Op, compiler: Compiler) -> Step:
     return step
 
 
-@semantics("ttg.warp_specialize.partitions", "ttng.inval_barrier")
+@semantics("ttg.warp_specialize.partitions")
 def nothing(_op: Op, _compiler: Compiler) -> Step:
     """Return a step without effect."""
     return lambda _values, _scope: None
@@ -190,48 +190,27 @@ def async_tma_store_wait(op: Op, _compiler: Compiler) -> Step:
 # -- tensor memory --------------------------------------------------------------------------------
 
 
-def _with_tokens(op: Op, step: Step) -> Step:
-    tokens = slots_of(op.results)[1:]
-
-    def tokened(values: list[Any], scope: Scope) -> None:
-        step(values, scope)
-        for slot in tokens:
-            values[slot] = TOKEN_VALUE
-
-    return tokened
-
-
-@semantics("ttng.tmem_alloc")
-def tmem_alloc(op: Op, compiler: Compiler) -> Step:
-    """Return the step that allocates tensor memory, and writes the op's tensor to it, if any."""
-    return _with_tokens(op, local_alloc(op, compiler))
+semantics("ttng.tmem_alloc")(local_alloc)
 
 
 @semantics("ttng.tmem_load")
 def tmem_load(op: Op, compiler: Compiler) -> Step:
     """Return the step that loads a part of tensor memory."""
     _check_attributes(op, compiler)
-    slot, result = op.operand("shared").id, op.results[0].id
-
-    def step(values: list[Any], scope: Scope) -> None:
-        values[result] = scope.launch.shared.read(op, values[slot])
-
-    return _with_tokens(op, step)
+    return local_load(op, compiler)
 
 
 @semantics("ttng.tmem_store")
 def tmem_store(op: Op, _compiler: Compiler) -> Step:
     """Return the step that stores to tensor memory where its predicate holds."""
     target, source, predicate = (op.operand(n).id for n in ("shared", "value", "predicate"))
-    type_, results = value_type(op.operand("value").type), slots_of(op.results)
+    type_ = value_type(op.operand("value").type)
 
     def step(values: list[Any], scope: Scope) -> None:
         active, value = _flags(values, predicate, scope), values[source]
         if isinstance(active, Unknown) or np.all(active):
             value = active if isinstance(active, Unknown) else value
             _memory(op, scope).write(op, scope, values[target], value, type_)
-        for slot in results:
-            values[slot] = TOKEN_VALUE
 
     return step
 
@@ -284,7 +263,7 @@ def _product_step(
     barriers = list(
         zip(slots_of(op.group("barrier")), slots_of(op.group("barrier_predicate")), strict=True)
     )
-    type_, results = value_type(op.operand("added").type), slots_of(op.results)
+    type_ = value_type(op.operand("added").type)
     rounding = rounding_to(type_.element)
     ends = not _is_asynchronous(op)
 
@@ -294,8 +273,6 @@ def _product_step(
             raise unsupported(op, compiler.kernel, "in this analysis")
         added, use, predicate = (values[slot] for slot in slots)
         adds, active = (_flags(values, slot, scope) for slot in slots[1:])
-        for slot in results:
-            values[slot] = TOKEN_VALUE
         unknown = unknown_of((use, predicate))
         if unknown is None and not np.all(active):
             return
