@@ -98,29 +98,16 @@ elementwise("arith.remsi")(sums.truncating_remainder)
 elementwise("arith.minsi")(np.minimum)
 elementwise("arith.maxsi")(np.maximum)
 elementwise("arith.ori")(np.bitwise_or)
+elementwise("arith.xori")(np.bitwise_xor)
 
 
-@elementwise("arith.addi")
-def addi(left: Array, right: Array) -> Array:
-    """Return left + right; Booleans are added modulo 2."""
-    result: Array
-    result = np.logical_xor(left, right) if left.dtype == np.bool_ else np.add(left, right)
-    return result
+def _modulo_2(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a sum or difference of integers that is modulo 2 for Booleans."""
+    return lambda left, right: (np.logical_xor if left.dtype == np.bool_ else function)(left, right)
 
 
-@elementwise("arith.subi")
-def subi(left: Array, right: Array) -> Array:
-    """Return left - right; Booleans are subtracted modulo 2."""
-    result: Array
-    result = np.logical_xor(left, right) if left.dtype == np.bool_ else np.subtract(left, right)
-    return result
-
-
-@elementwise("arith.xori")
-def xori(left: Array, right: Array) -> Array:
-    """Return the bitwise exclusive or."""
-    result: Array = np.bitwise_xor(left, right)
-    return result
+elementwise("arith.addi")(_modulo_2(np.add))
+elementwise("arith.subi")(_modulo_2(np.subtract))
 
 
 @semantics("arith.andi")
@@ -152,18 +139,19 @@ def _shift_in_range(array: Array, amount: Array) -> Array:
 @elementwise("arith.shli")
 def shli(left: Array, right: Array) -> Array:
     """Return left shifted left by right; 0 if right is the width or more (PTX shl clamps)."""
-    inside = _shift_in_range(left, right)
-    bits = unsigned(left)
-    shifted = np.left_shift(bits, np.where(inside, right, 0).astype(bits.dtype))
-    return _signed(np.where(inside, shifted, 0), left)
+    return _shifted(np.left_shift, left, right)
 
 
 @elementwise("arith.shrui")
 def shrui(left: Array, right: Array) -> Array:
     """Return left shifted right, filled with zeros; 0 if right is the width or more."""
+    return _shifted(np.right_shift, left, right)
+
+
+def _shifted(shift: Callable[..., Any], left: Array, right: Array) -> Array:
     inside = _shift_in_range(left, right)
     bits = unsigned(left)
-    shifted = np.right_shift(bits, np.where(inside, right, 0).astype(bits.dtype))
+    shifted = shift(bits, np.where(inside, right, 0).astype(bits.dtype))
     return _signed(np.where(inside, shifted, 0), left)
 
 
@@ -191,16 +179,13 @@ def remui(left: Array, right: Array) -> Array:
     return _signed(np.where(divisor == 0, unsigned(left), unsigned(left) % safe), left)
 
 
-@elementwise("arith.minui")
-def minui(left: Array, right: Array) -> Array:
-    """Return the unsigned minimum."""
-    return _signed(np.minimum(unsigned(left), unsigned(right)), left)
+def _of_unsigned(function: Callable[..., Any]) -> Callable[..., Array]:
+    """Return a function of unsigned integers as one of signed integers with the same bits."""
+    return lambda left, right: _signed(function(unsigned(left), unsigned(right)), left)
 
 
-@elementwise("arith.maxui")
-def maxui(left: Array, right: Array) -> Array:
-    """Return the unsigned maximum."""
-    return _signed(np.maximum(unsigned(left), unsigned(right)), left)
+elementwise("arith.minui")(_of_unsigned(np.minimum))
+elementwise("arith.maxui")(_of_unsigned(np.maximum))
 
 
 # -- floats -----------------------------------------------------------------------------------

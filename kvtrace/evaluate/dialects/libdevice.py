@@ -8,8 +8,9 @@ steps, each of them exact (`libdevice_single.py`).
 from __future__ import annotations
 
 import math as math_
+import re
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final
 
 import numpy as np
@@ -97,39 +98,21 @@ def first_set(array: Array) -> Array:
     return np.where(zeros == bits, 0, zeros + 1)
 
 
-def reversed_bits(array: Array) -> Array:
-    """Return integers with their bits in reverse order."""
-    raw = np.ascontiguousarray(array)[..., None].view(np.uint8)
-    bits = np.unpackbits(raw, axis=-1, bitorder="little")[..., ::-1]
-    packed = np.ascontiguousarray(np.packbits(bits, axis=-1, bitorder="little"))
-    return packed.view(array.dtype)[..., 0]
+def _ptx(text: str) -> _Function:
+    """Return the function of PTX with the result $0 and the operands $1 and so on, of one width."""
+    letter, operands = "l" if ".b64" in text else "r", len(set(re.findall(r"\$[1-9]", text)))
 
+    @cache
+    def compiled() -> _Function:
+        from kvtrace.evaluate.ptx.lanes import snippet  # which few kernels need
 
-def byte_permute(left: Array, right: Array, selector: Array) -> Array:
-    """Return four of the eight bytes of two words, by the low three bits of each nibble."""
-    eight_bytes = unsigned(left).astype(np.uint64) | (
-        unsigned(right).astype(np.uint64) << np.uint64(32)
-    )
-    result = np.zeros(eight_bytes.shape, np.uint64)
-    for position in range(4):
-        byte_index = (unsigned(selector).astype(np.uint64) >> np.uint64(4 * position)) & np.uint64(
-            7
-        )
-        byte = (eight_bytes >> (byte_index * np.uint64(8))) & np.uint64(0xFF)
-        result = result | (byte << np.uint64(8 * position))
-    return result.astype(np.uint32).view(np.int32)
+        return snippet(text, ",".join((f"={letter}", *letter * operands)))
 
+    def run(*arrays: Array) -> Array:
+        registers = [np.ascontiguousarray(a).view(f"u{a.dtype.itemsize}") for a in arrays]
+        return np.asarray(compiled()(registers)[0]).view(arrays[0].dtype)
 
-def product_of_24_bits(left: Array, right: Array) -> Array:
-    """Return the low 32 bits of the product of the low 24 bits as signed numbers."""
-    shift = np.int32(8)
-    return ((left << shift) >> shift) * ((right << shift) >> shift)
-
-
-def unsigned_product_of_24_bits(left: Array, right: Array) -> Array:
-    """Return the low 32 bits of the product of the low 24 bits as unsigned numbers."""
-    low = np.int32(0xFFFFFF)
-    return np.asarray((left & low) * (right & low))
+    return run
 
 
 def _averaged(*, rounding_up: bool, without_sign: bool) -> _Function:
@@ -140,16 +123,6 @@ def _averaged(*, rounding_up: bool, without_sign: bool) -> _Function:
         return (total >> 1).astype(np.int32)
 
     return average
-
-
-def _distance(*, without_sign: bool) -> _Function:
-    def distance(left: Array, right: Array, start: Array) -> Array:
-        if without_sign:
-            left, right = unsigned(left), unsigned(right)
-        gap = np.abs(left.astype(np.int64) - right.astype(np.int64))
-        return (gap + start).astype(np.int32)
-
-    return distance
 
 
 def _joined_halves(high: Array, low: Array) -> Array:
@@ -274,9 +247,9 @@ FUNCTIONS: dict[str, _Function] = {
     "yn": _wide(partial(special.bessel_of_orders, "y")),
     "rcp64h": reciprocal_of_high_word,
     # bits and integers
-    "brev": reversed_bits,
-    "brevll": reversed_bits,
-    "byte_perm": byte_permute,
+    "brev": _ptx("brev.b32 $0, $1;"),
+    "brevll": _ptx("brev.b64 $0, $1;"),
+    "byte_perm": _ptx("{.reg .b32 low; and.b32 low, $3, 0x7777; prmt.b32 $0, $1, $2, low;}"),
     "clz": math.ctlz,
     "clzll": math.ctlz,
     "ffs": first_set,
@@ -291,10 +264,10 @@ FUNCTIONS: dict[str, _Function] = {
     "mul64hi": high_half_signed,
     "umulhi": mulhiui,
     "umul64hi": mulhiui,
-    "mul24": product_of_24_bits,
-    "umul24": unsigned_product_of_24_bits,
-    "sad": _distance(without_sign=False),
-    "usad": _distance(without_sign=True),
+    "mul24": _ptx("mul24.lo.s32 $0, $1, $2;"),
+    "umul24": _ptx("mul24.lo.u32 $0, $1, $2;"),
+    "sad": _ptx("sad.s32 $0, $1, $2, $3;"),
+    "usad": _ptx("sad.u32 $0, $1, $2, $3;"),
     # bits under another type
     "double2hiint": lambda array: _half_of(array, 32),
     "double2loint": lambda array: _half_of(array, 0),

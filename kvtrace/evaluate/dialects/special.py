@@ -69,27 +69,30 @@ tgamma = _scalar(math.gamma, pole=math.inf)
 
 
 def sinpi(array: Array) -> Array:
-    """Return sin(pi x); x is reduced to a fraction of a quarter turn before it is multiplied."""
-    x = np.asarray(array, np.float64)
-    x = np.where(np.isfinite(x), np.fmod(x, 2.0), np.nan)
-    quarter_turns = np.rint(2 * x)
-    angle = np.pi * (x - quarter_turns / 2)
-    quarter = np.mod(np.where(np.isfinite(quarter_turns), quarter_turns, 0), 4)
-    sine, cosine = np.sin(angle), np.cos(angle)
-    result = np.choose(quarter.astype(int), [sine, cosine, -sine, -cosine])
-    return np.where(result == 0, np.copysign(0.0, x), result)
+    """Return sin(pi x)."""
+    sine, cosine, quarter = _in_quarter_turns(array)
+    result = np.choose(quarter, [sine, cosine, -sine, -cosine])
+    return np.where(result == 0, np.copysign(0.0, array), result)
 
 
 def cospi(array: Array) -> Array:
-    """Return cos(pi x); x is reduced to a fraction of a quarter turn before it is multiplied."""
+    """Return cos(pi x)."""
+    sine, cosine, quarter = _in_quarter_turns(array)
+    # The sum makes -0, which an odd quarter may give, +0.
+    return np.asarray(np.choose(quarter, [cosine, -sine, -cosine, sine])) + 0.0
+
+
+def _in_quarter_turns(array: Array) -> tuple[Array, Array, Array]:
+    """Return sine and cosine of what exceeds the nearest quarter turn, and its number, 0 to 3.
+
+    x is reduced before it is multiplied by pi.
+    """
     x = np.asarray(array, np.float64)
     x = np.where(np.isfinite(x), np.fmod(x, 2.0), np.nan)
     quarter_turns = np.rint(2 * x)
     angle = np.pi * (x - quarter_turns / 2)
     quarter = np.mod(np.where(np.isfinite(quarter_turns), quarter_turns, 0), 4)
-    sine, cosine = np.sin(angle), np.cos(angle)
-    # The sum makes -0, which an odd quarter may give, +0.
-    return np.asarray(np.choose(quarter.astype(int), [cosine, -sine, -cosine, sine])) + 0.0
+    return np.sin(angle), np.cos(angle), quarter.astype(int)
 
 
 def norm(*arrays: Array) -> Array:
