@@ -2,8 +2,10 @@
 
 from collections import defaultdict
 from itertools import combinations_with_replacement
+from math import prod
 
 import numpy as np
+import torch
 
 from kvtrace.evaluate import Observer, TensorArgument, evaluate
 from kvtrace.recorded_calls.recorded import Call
@@ -31,6 +33,26 @@ def on_formulas(call):
 def judged(call):
     """What the rule says in the end."""
     return judge_call(call, ["race"])
+
+
+def verdicts(call):
+    """The kinds of verdicts on a call."""
+    return {v.verdict for v in judged(call)}
+
+
+def races(call):
+    """The races of a call."""
+    return [v for v in judged(call) if v.verdict == "violation"]
+
+
+def floats(*shape):
+    """A tensor of floats in ascending order."""
+    return torch.arange(prod(shape), dtype=torch.float32).reshape(shape)
+
+
+def integers(*shape):
+    """A tensor of zeros."""
+    return torch.zeros(shape, dtype=torch.int32)
 
 
 class _Everything(Observer):

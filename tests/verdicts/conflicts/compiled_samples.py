@@ -6,9 +6,30 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
+from corpus.defects import within
 from kvtrace.backends.compiled_kernels import generic
 from kvtrace.evaluate import parsed
 from kvtrace.recorded_calls.compiled_code import compiled_code
+from kvtrace.verdicts.judge import judge
+
+WITHIN = "race-within-program"
+SAMPLES = {sample.name: sample for sample in within.CASES}
+
+
+def answers(judged):
+    """Verdicts on the ops of a call."""
+    return [verdict.verdict for verdict in judge(judged, [WITHIN])]
+
+
+def worst(judged):
+    """The most severe verdict on a call."""
+    found = answers(judged)
+    return next(a for a in ("violation", "unknown", "proven") if a in found)
+
+
+def version(package):
+    """The major and minor version of a package."""
+    return tuple(map(int, package.__version__.split(".")[:2]))
 
 
 def assembled(sample, warps, ctas=1):
