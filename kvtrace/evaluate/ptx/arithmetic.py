@@ -13,6 +13,7 @@ from kvtrace.evaluate.dialects import math
 from kvtrace.evaluate.dialects.arith_casts import truncated_float
 from kvtrace.evaluate.dialects.tt_elementwise import high_half_signed, mulhiui
 from kvtrace.evaluate.errors import UnsupportedOp
+from kvtrace.evaluate.flushing import flush
 from kvtrace.evaluate.ptx.table import FLOATS, HALVES, INTEGERS, Form, instruction
 from kvtrace.evaluate.ptx.types import TYPES, Type, computed, encoded, part_of
 from kvtrace.evaluate.rounding import rounded_to_bf16, to_integer
@@ -20,12 +21,6 @@ from kvtrace.evaluate.types import element_of
 from kvtrace.evaluate.values import Array
 
 _ROUNDED = "rn rz rm rp ftz sat"
-
-
-def flushed(array: Array) -> Array:
-    """Return numbers with subnormal numbers replaced by zeros of their sign, as .ftz does."""
-    small = np.abs(array) < np.finfo(array.dtype).tiny
-    return np.where(small, np.copysign(array.dtype.type(0), array), array)
 
 
 def float_result(form: Form, values: Array, type_: Type | None = None) -> Array:
@@ -37,7 +32,7 @@ def float_result(form: Form, values: Array, type_: Type | None = None) -> Array:
         values = np.where(values > 0, values, np.where(np.isnan(values), values, 0))
         values = values.astype(type_.value)
     if form.has("ftz") and part_of(type_).name == "f32":
-        values = flushed(values)
+        values = flush(values)
     if part_of(type_).name == "bf16":
         values = rounded_to_bf16(values)
     return computed(np.asarray(values), type_)
@@ -45,7 +40,7 @@ def float_result(form: Form, values: Array, type_: Type | None = None) -> Array:
 
 def _flushed_operands(form: Form, *arrays: Array) -> tuple[Array, ...]:
     if form.has("ftz") and part_of(form.type).name == "f32":
-        return tuple(flushed(array) for array in arrays)
+        return tuple(flush(array) for array in arrays)
     return arrays
 
 
@@ -271,7 +266,7 @@ def converted(form: Form, array: Array, lower_half: Array | None = None) -> Arra
         upper, lower = np.broadcast_arrays(array, lower_half)
         array = np.stack([lower, upper], axis=-1)
     if form.has("ftz") and source.name == "f32":
-        array = flushed(array)
+        array = flush(array)
     if source.kind == "f":
         return (
             _float_to_float(form, array, target) if target.kind == "f" else _to_integer(form, array)

@@ -9,7 +9,7 @@ import numpy as np
 
 from kvtrace.evaluate.dialects import arith, math
 from kvtrace.evaluate.errors import UnsupportedOp
-from kvtrace.evaluate.ptx.arithmetic import flushed
+from kvtrace.evaluate.flushing import flush
 from kvtrace.evaluate.ptx.table import BITS, FLOATS, SIGNED, UNSIGNED, Form, instruction
 from kvtrace.evaluate.ptx.types import encoded
 from kvtrace.evaluate.values import Array
@@ -182,7 +182,7 @@ def moved(form: Form, array: Array) -> Array:
 def compared(form: Form, left: Array, right: Array) -> Array:
     """Return the comparison that a modifier names; with a NaN, only unordered ones are true."""
     if form.has("ftz") and form.type.name == "f32":
-        left, right = flushed(left), flushed(right)
+        left, right = flush(left), flush(right)
     names = [m for m in form.modifiers if m in _ALLOWED[form.type.kind]]
     if len(names) != 1:
         raise UnsupportedOp(f"the instruction {form.text!r}")
