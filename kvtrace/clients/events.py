@@ -86,10 +86,9 @@ class OpEvent:
         return self._scope.linear
 
     @property
-    def iteration(self) -> int | NDArray[np.int64]:
-        """Index of the innermost loop's iteration, an int or one for each program."""
-        trip: int | NDArray[np.int64] = self._scope.iteration
-        return trip
+    def iteration(self) -> int:
+        """Index of the innermost loop's iteration."""
+        return self._scope.iteration
 
     @property
     def certain(self) -> bool:

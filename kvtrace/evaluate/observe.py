@@ -41,7 +41,7 @@ class AccessParts:
 
     An offset is `constant` plus one element of each of `terms`; a lane is active where all of
     `factors` are true. All of them broadcast to (programs, *block). `programs` are linear ids, and
-    `iteration` the trip of the innermost loop, an int or one per program. `origin_bytes` is where
+    `iteration` the trip of the innermost loop. `origin_bytes` is where
     the argument's data pointer lies in its storage.
     """
 
@@ -50,7 +50,7 @@ class AccessParts:
     factors: tuple[NDArray[np.bool_], ...]
     block: tuple[int, ...]
     programs: NDArray[np.int64]
-    iteration: int | NDArray[np.int64]
+    iteration: int
     origin_bytes: int
 
     @property

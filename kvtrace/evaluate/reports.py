@@ -182,9 +182,6 @@ def _report_defect(
     past_end = access_end - limits[1] if access_end > limits[1] else witness_offset - limits[0]
     program = int(scope.linear[int(witness[0])])
     x, y, _ = scope.launch.grid
-    iteration = scope.iteration
-    if isinstance(iteration, np.ndarray):
-        iteration = iteration[int(witness[0])]
     repeats = scope.programs * request.type_.size // broken.size
     defect = OutOfBounds(
         request.op,
@@ -192,7 +189,7 @@ def _report_defect(
         rule,
         request.argument,
         (program % x, program // x % y, program // (x * y)),
-        int(iteration),
+        scope.iteration,
         tuple(int(i) for i in witness[1:]),
         witness_offset,
         past_end,

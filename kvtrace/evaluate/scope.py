@@ -80,14 +80,14 @@ def listeners(observers: Sequence[Observer], event: str) -> tuple[Observer, ...]
 class Scope:
     """The programs that run a step: linear ids (x fastest), and whether they certainly run it.
 
-    `reason` says why not. `iteration` is the trip of the innermost loop, an int or one per program.
+    `reason` says why not. `iteration` is the trip of the innermost loop.
     """
 
     launch: Launch
     linear: NDArray[np.int64]
     certain: bool = True
     reason: str = ""
-    iteration: Any = 0
+    iteration: int = 0
 
     @property
     def programs(self) -> int:
@@ -105,16 +105,13 @@ class Scope:
 
     def restricted(self, index: NDArray[Any]) -> Scope:
         """Return the scope of the programs at `index`."""
-        iteration = self.iteration
-        if isinstance(iteration, np.ndarray):
-            iteration = iteration[index]
-        return Scope(self.launch, self.linear[index], self.certain, self.reason, iteration)
+        return Scope(self.launch, self.linear[index], self.certain, self.reason, self.iteration)
 
     def doubtful(self, reason: str) -> Scope:
         """Return a scope of the same programs that may not run, for the first reason."""
         first_reason = self.reason or reason
         return Scope(self.launch, self.linear, False, first_reason, self.iteration)
 
-    def at_iteration(self, iteration: Any) -> Scope:
+    def at_iteration(self, iteration: int) -> Scope:
         """Return a scope of the same programs in another trip of the innermost loop."""
         return Scope(self.launch, self.linear, self.certain, self.reason, iteration)

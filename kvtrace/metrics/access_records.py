@@ -3,23 +3,22 @@
 A few executions have a row each. Many are described together: if bases, trips and lanes are
 nested arithmetic progressions, one row describes them all. 1,000 programs that each load 128
 consecutive floats have one row. Executions beyond the limits are counted but not described.
+
+Rows depend on the executions alone, not on the batches of programs in which these come. Executions
+with equal lanes are put together; then programs that make equal courses of trips; then each course,
+and the programs that make it, are cut into progressions.
 """
 
 import json
 from collections.abc import Hashable, Iterator, Sequence
-from itertools import islice
+from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.metrics.patterns import Patterns
-from kvtrace.metrics.progressions import (
-    leading_progression,
-    nested_progression,
-    nested_rows,
-    progressions,
-)
+from kvtrace.metrics.progressions import nested_progression, progressions, runs_of
 
 Integers = NDArray[np.int64]
 Levels = tuple[tuple[int, ...], ...]
@@ -29,13 +28,18 @@ MOST_SINGLE_ROWS = 32
 """Limit of executions (programs times trips) of an op for which each has a row."""
 
 MOST_JOINT_ROWS = 64
-"""Limit of rows of an op that describe many executions each."""
+"""Limit of rows of an op that describe many executions each, and of layouts of lanes in them."""
 
-_MAX_PENDING_ROWS = 4096
-"""Limit of descriptions in memory before they are joined."""
+_LEAST_JOINED = 1 << 16
+"""Number of programs and trips in memory before programs of several accesses are joined."""
+
+_NEVER = (1 << 63, 0)
 
 MOST_RUNS = 64
 """Limit of runs in one layout."""
+
+_MOST_STARTS = 4096
+"""Limit of runs of programs, or trips, that are put together in progressions."""
 
 MAX_OPEN = 16
 """Limit of open accesses, which may be repeated in other trips."""
@@ -84,22 +88,15 @@ class Progression(NamedTuple):
     levels: Levels
     size: int
 
-    def pairs(self) -> list[tuple[int, int]]:
-        """Return all pairs (number, byte offset), in order."""
-        pairs = [(self.number, self.offset)]
-        for count, number_step, offset_step in self.levels:
-            pairs = [
-                (number + index * number_step, offset + index * offset_step)
-                for index in range(count)
-                for number, offset in pairs
-            ]
-        return pairs
-
     def span(self) -> tuple[int, int]:
         """Return the lowest and the highest byte offset."""
         extents = [(count - 1) * step for count, _, step in self.levels]
         negative_extent = sum(extent for extent in extents if extent < 0)
         return self.offset + negative_extent, self.offset + sum(extents) - negative_extent
+
+    def __str__(self) -> str:
+        """Return the first number and the levels in JSON."""
+        return _json_text([self.number, self.levels])
 
 
 class Lanes(NamedTuple):
@@ -114,172 +111,219 @@ class Lanes(NamedTuple):
     active: int
 
 
-class JointRow(NamedTuple):
-    """Many executions in one row; levels are (count, step of the id, step in bytes).
+class Executions(NamedTuple):
+    """Executions with equal lanes: some programs, ascending, each in the same trips.
 
-    `lanes` is the JSON text of an object.
+    `steps` has a row for each trip: its turn among all executions of the op, its number and an
+    offset. Program i accesses `bases[i]` plus that offset plus the lanes.
     """
 
-    program: int
-    program_levels: Levels
-    trip: int
-    trip_levels: Levels
-    base: int
-    lanes: str
-    first: int
-    last: int
-    active: int
-    executions: int
+    lanes: Lanes
+    programs: Integers
+    bases: Integers
+    steps: Integers
 
-    def row(self) -> dict[str, Any]:
-        """Return the row of `accesses`."""
-        programs = _levels_text(self.program_levels)
-        trips = _levels_text(self.trip_levels)
-        return {
-            "program": None if self.program_levels else self.program,
-            "iteration": None if self.trip_levels or self.trip < 0 else self.trip,
-            "first": self.first,
-            "last": self.last,
-            "active": self.active,
-            "layout": f'{{"base":{self.base},"programs":[{self.program},{programs}],'
-            f'"trips":[{self.trip},{trips}],{self.lanes[1:]}',
-        }
+    def before(self, program: int, turn: int) -> "Iterator[Executions]":
+        """Yield the executions of earlier programs, and those of a program before a turn."""
+        steps = self.steps[self.steps[:, 0] < turn]
+        for chosen, its_steps in (
+            (self.programs < program, self.steps),
+            (self.programs == program, steps),
+        ):
+            if chosen.any() and len(its_steps):
+                yield Executions(self.lanes, self.programs[chosen], self.bases[chosen], its_steps)
 
 
 class AccessRecords:
-    """The rows of `accesses` for one op and argument, without call_id, op_index and arg."""
+    """The rows of `accesses` for one op and argument, without call_id, op_index and arg.
+
+    If there are more layouts of lanes than rows, executions are described up to the first with a
+    layout too many, program by program, each in the order of its turns.
+    """
 
     def __init__(self) -> None:
         self._executions = 0
-        self._single: list[dict[str, Any]] = []
-        self._joint_rows: list[JointRow] = []
+        self._blocks: list[Executions] = []
+        self._pending = 0
+        self._joined_size = _LEAST_JOINED
+        self._first_places: dict[Lanes, tuple[int, int]] = {}
+        self._end = _NEVER
 
-    def add(
-        self,
-        executions: int,
-        programs: Sequence[tuple[Progression, Lanes]],
-        trips: Sequence[Progression],
-    ) -> None:
-        """Add an access that will not be repeated in other trips.
+    def add(self, patterns: Patterns, steps: Integers) -> None:
+        """Add an access that will not be repeated in other trips; `steps` as in Executions."""
+        self._executions += patterns.active_programs * len(steps)
+        _, firsts = np.unique(patterns.pattern_of_program, return_index=True)
+        for index in map(int, np.argsort(firsts)):
+            place = int(patterns.programs[firsts[index]]), int(steps[0, 0])
+            if place >= self._end:
+                break
+            lanes = patterns.once(("lanes", index), partial(_lanes_of_pattern, patterns, index))
+            if lanes is not None:
+                self._add_layout(lanes, place)
+                chosen = np.flatnonzero(patterns.pattern_of_program == index)
+                self._blocks.append(
+                    Executions(lanes, patterns.programs[chosen], patterns.bases[chosen], steps)
+                )
+                self._pending += len(chosen) + len(steps)
+        if self._pending > self._joined_size:  # join when the size has doubled
+            self._join()
 
-        Args:
-            executions: The number of programs times that of trips.
-            programs: Programs with their base offsets, and the lanes that each program accesses.
-            trips: The trips with their constant offsets; a trip below 0 stands for different trips
-                of different programs.
-        """
-        self._executions += executions
-        if self._executions <= MOST_SINGLE_ROWS:
-            self._single += _single_rows(programs, trips)
-        self._joint_rows += islice(
-            _joint_rows(programs, trips), _MAX_PENDING_ROWS - len(self._joint_rows)
-        )
+    def _add_layout(self, lanes: Lanes, place: tuple[int, int]) -> None:
+        """Add a layout, first met in a program and a turn; move the end if there are too many."""
+        places = self._first_places
+        places[lanes] = min(place, places.get(lanes, place))
+        if len(places) > MOST_JOINT_ROWS:
+            self._end = places.pop(max(places, key=places.__getitem__))
+
+    def _join(self) -> None:
+        """Put each program with equal lanes in one block, without executions after the end."""
+        by_lanes: dict[Lanes, list[Executions]] = {}
+        for block in self._blocks:
+            for part in block.before(*self._end):
+                by_lanes.setdefault(block.lanes, []).append(part)
+        self._blocks = [block for parts in by_lanes.values() for block in _joined(parts)]
+        sizes = (len(block.programs) + len(block.steps) for block in self._blocks)
+        self._pending, self._joined_size = 0, max(_LEAST_JOINED, sum(sizes))
 
     def rows(self) -> tuple[list[dict[str, Any]], str | None]:
         """Return the rows, and a text that says how many executions they describe, None if all."""
+        self._join()
         if self._executions <= MOST_SINGLE_ROWS:
-            return self._single, None
-        described_rows = _join_rows(self._joint_rows)[:MOST_JOINT_ROWS]
-        rows = [joint.row() for joint in described_rows]
-        described_executions = sum(joint.executions for joint in described_rows)
+            return list(_single_rows(self._blocks)), None
+        joint = sorted(_joint(self._blocks), key=_place_of)[:MOST_JOINT_ROWS]
+        rows = [_joint_row(*entry) for entry in joint]
+        described_executions = sum(programs.size * trips.size for programs, trips, _ in joint)
         if described_executions == self._executions:
             return rows, None
         return rows, f"{described_executions:,} of {self._executions:,} executions are described"
 
 
+def _joined(parts: list[Executions]) -> list[Executions]:
+    """Return executions with equal lanes such that each program is in one block.
+
+    Programs stay together that are in the same blocks, at bases that differ alike from the first.
+    """
+    numbers = np.repeat(np.arange(len(parts)), [len(part.programs) for part in parts])
+    programs = np.concatenate([part.programs for part in parts])
+    order = np.argsort(programs, kind="stable")
+    numbers, programs = numbers[order], programs[order]
+    bases = np.concatenate([part.bases for part in parts])[order]
+    starts = np.flatnonzero(np.diff(programs, prepend=-1))
+    counts = np.diff(starts, append=len(programs))
+    if counts.max() == 1:
+        return parts
+    moves = bases - np.repeat(bases[starts], counts)
+    courses = np.zeros(len(starts), np.int64)
+    for rank in range(int(counts.max())):
+        chosen = np.flatnonzero(counts > rank)
+        rows = starts[chosen] + rank
+        keys = np.stack([courses[chosen], numbers[rows], moves[rows]], axis=1)
+        _, classes = np.unique(keys, axis=0, return_inverse=True)
+        courses[chosen] = classes.reshape(-1) + courses.max() + 1
+    order = np.argsort(courses, kind="stable")
+    blocks = []
+    for members in np.split(order, np.flatnonzero(np.diff(courses[order])) + 1):
+        rows = np.arange(starts[members[0]], starts[members[0]] + counts[members[0]])
+        steps = np.concatenate([parts[numbers[row]].steps + (0, 0, moves[row]) for row in rows])
+        chosen = starts[members]
+        steps = steps[np.argsort(steps[:, 0])]
+        blocks.append(Executions(parts[0].lanes, programs[chosen], bases[chosen], steps))
+    return blocks
+
+
+def _single_rows(blocks: Sequence[Executions]) -> Iterator[dict[str, Any]]:
+    """Yield a row for each execution, program by program."""
+    executions = [
+        (program, turn, trip, base + offset, block.lanes)
+        for block in blocks
+        for program, base in zip(block.programs.tolist(), block.bases.tolist(), strict=True)
+        for turn, trip, offset in block.steps.tolist()
+    ]
+    for program, _, trip, base, lanes in sorted(executions):
+        yield {
+            "program": program,
+            "iteration": trip,
+            "first": base + lanes.low,
+            "last": base + lanes.high,
+            "active": lanes.active,
+            "layout": f'{{"base":{base},{lanes.layout[1:]}',
+        }
+
+
+_Joint = tuple[Progression, Progression, Lanes]
+"""Programs, each in some trips, and the lanes of each."""
+
+
+def _place_of(joint: _Joint) -> tuple[Any, ...]:
+    programs, trips, lanes = joint
+    return programs.number, trips.number, programs.offset + trips.offset, lanes
+
+
+def _joint(blocks: Sequence[Executions]) -> Iterator[_Joint]:
+    """Yield progressions of programs with equal lanes and trips, and the progressions of trips."""
+    courses: dict[tuple[Lanes, bytes], list[Integers]] = {}
+    for block in blocks:
+        first_offset = block.steps[0, 2]
+        trips = block.steps[:, 1:] - (0, first_offset)
+        members = np.stack([block.programs, block.bases + first_offset], axis=1)
+        courses.setdefault((block.lanes, trips.tobytes()), []).append(members)
+    for (lanes, course), parts in courses.items():
+        members = np.concatenate(parts)
+        trips = np.frombuffer(course, np.int64).reshape(-1, 2)
+        trips_in_progressions = progressions_of(trips)
+        for programs in progressions_of(members[np.argsort(members[:, 0])]):
+            for trip in trips_in_progressions:
+                yield programs, trip, lanes
+
+
+def _joint_row(programs: Progression, trips: Progression, lanes: Lanes) -> dict[str, Any]:
+    """Return the row of many executions."""
+    low, high = programs.span()
+    lowest, highest = trips.span()
+    return {
+        "program": None if programs.levels else programs.number,
+        "iteration": None if trips.levels else trips.number,
+        "first": low + lowest + lanes.low,
+        "last": high + highest + lanes.high,
+        "active": lanes.active * programs.size * trips.size,
+        "layout": f'{{"base":{programs.offset + trips.offset},"programs":{programs},'
+        f'"trips":{trips},{lanes.layout[1:]}',
+    }
+
+
 def progressions_of(rows: Integers) -> list[Progression]:
-    """Return rows (number, offset) as one progression, or cut greedily into several."""
+    """Return rows (number, offset) as one progression, else as several, by their first numbers.
+
+    Those are runs of equal steps, and progressions of runs of the same length and step. There are
+    at most as many as joint rows: rows beyond are left out.
+    """
     levels = nested_progression(rows)
     if levels is not None:
         return [Progression(int(rows[0, 0]), int(rows[0, 1]), tuple(levels), len(rows))]
-    progressions_ = []
-    while len(rows):
-        count = leading_progression(rows)
-        step = rows[1] - rows[0] if count > 1 else rows[0]
-        levels_ = ((count, int(step[0]), int(step[1])),) if count > 1 else ()
-        progressions_.append(Progression(int(rows[0, 0]), int(rows[0, 1]), levels_, count))
-        rows = rows[count:]
-    return progressions_
+    starts: dict[Levels, list[int]] = {}
+    for start, count in runs_of(rows, _MOST_STARTS):
+        step = rows[start + 1] - rows[start] if count > 1 else rows[0]
+        level: Levels = ((count, int(step[0]), int(step[1])),) if count > 1 else ()
+        starts.setdefault(level, []).append(start)
+    result = []
+    for level, positions in starts.items():
+        size = level[0][0] if level else 1
+        further = nested_progression(rows[positions])
+        groups = [positions] if further else [[position] for position in positions]
+        for group in groups:
+            number, offset = map(int, rows[group[0]])
+            nest = (*level, *(further or ()))
+            result.append(Progression(number, offset, nest, size * len(group)))
+    return sorted(result)[:MOST_JOINT_ROWS]
 
 
-def lanes_of_pattern(patterns: Patterns, pattern_index: int) -> Lanes | None:
+def _lanes_of_pattern(patterns: Patterns, pattern_index: int) -> Lanes | None:
     """Return the active lanes of a pattern, None if no lane is active."""
     lanes = patterns.active_lanes(pattern_index)
     if not len(lanes):
         return None
     layout = _json_text(_lane_layout(patterns, pattern_index))
     return Lanes(layout, int(lanes.min()), int(lanes.max()), len(lanes))
-
-
-def _join_rows(rows: list[JointRow]) -> list[JointRow]:
-    """Return the rows, joined where they form a progression of programs, then of trips."""
-    for varying_field in ("program", "trip"):
-        if len(rows) == 1:
-            break
-        groups: dict[Any, list[JointRow]] = {}
-        for row in rows:
-            fixed_id = row.trip if varying_field == "program" else row.program
-            key = (fixed_id, row.program_levels, row.trip_levels, row.lanes)
-            groups.setdefault(key, []).append(row)
-        rows = [row for group in groups.values() for row in _join_group(group, varying_field)]
-    return rows
-
-
-def _join_group(group: list[JointRow], varying_field: str) -> list[JointRow]:
-    """Return one row for a group that forms a progression, else the group."""
-    if len(group) == 1:
-        return group
-    levels = nested_rows([(getattr(row, varying_field), row.base) for row in group])
-    if not levels:
-        return group
-    first_row = group[0]
-    changes: dict[str, Any] = {
-        f"{varying_field}_levels": getattr(first_row, f"{varying_field}_levels") + tuple(levels),
-        "first": min(row.first for row in group),
-        "last": max(row.last for row in group),
-        "active": sum(row.active for row in group),
-        "executions": sum(row.executions for row in group),
-    }
-    return [first_row._replace(**changes)]
-
-
-def _single_rows(
-    programs: Sequence[tuple[Progression, Lanes]], trips: Sequence[Progression]
-) -> Iterator[dict[str, Any]]:
-    """Yield a row for each program and trip."""
-    programs_with_lanes = [
-        (pair, lanes) for progression, lanes in programs for pair in progression.pairs()
-    ]
-    if len(programs) > 1:
-        programs_with_lanes.sort(key=lambda entry: entry[0])  # programs of two patterns alternate
-    for trip, constant in (pair for progression in trips for pair in progression.pairs()):
-        for (program, offset), lanes in programs_with_lanes:
-            base = offset + constant
-            yield {
-                "program": program,
-                "iteration": None if trip < 0 else trip,
-                "first": base + lanes.low,
-                "last": base + lanes.high,
-                "active": lanes.active,
-                "layout": f'{{"base":{base},{lanes.layout[1:]}',
-            }
-
-
-def _joint_rows(
-    programs: Sequence[tuple[Progression, Lanes]], trips: Sequence[Progression]
-) -> Iterator[JointRow]:
-    """Yield a row for each progression of programs and each of trips."""
-    trips_with_spans = [(trip_progression, *trip_progression.span()) for trip_progression in trips]
-    for progression, lanes in programs:
-        low, high = progression.span()
-        for trip, lowest, highest in trips_with_spans:
-            executions = progression.size * trip.size
-            yield JointRow(
-                progression.number, progression.levels, trip.number, trip.levels,
-                progression.offset + trip.offset, lanes.layout,
-                low + lowest + lanes.low, high + highest + lanes.high,
-                lanes.active * executions, executions,
-            )  # fmt: skip
 
 
 def _lane_layout(patterns: Patterns, pattern_index: int) -> dict[str, Any]:
@@ -363,12 +407,8 @@ def _active_runs(active: NDArray[np.bool_]) -> list[list[int]] | None:
     return [[int(a), int(b - a)] for a, b in edges.reshape(-1, 2)]
 
 
-def _levels_text(levels: Levels) -> str:
-    return f"[{','.join([str(list(level)).replace(' ', '') for level in levels])}]"
-
-
 _ENCODER = json.JSONEncoder(separators=(",", ":"))
 
 
-def _json_text(layout: dict[str, Any]) -> str:
-    return _ENCODER.encode(layout)
+def _json_text(value: Any) -> str:
+    return _ENCODER.encode(value)

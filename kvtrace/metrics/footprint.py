@@ -18,11 +18,7 @@ from kvtrace.evaluate.observe import Access, AccessParts
 from kvtrace.metrics.access_records import (
     LARGE_ACCESS,
     AccessRecords,
-    Lanes,
     OpenAccesses,
-    Progression,
-    lanes_of_pattern,
-    progressions_of,
 )
 from kvtrace.metrics.byte_ranges import TooManyRanges
 from kvtrace.metrics.patterns import Patterns, patterns_of
@@ -42,7 +38,6 @@ MOST_RANGES = 1 << 22
 """Limit of ranges of one op's distinct bytes."""
 
 _SCATTERED = "the bytes that the op touches are in too many ranges to count"
-_UNDERIVED = "the address could not be derived"
 
 _SAMPLE = 1 << 8
 """Elements of a large array that are hashed; the others are compared if these are equal."""
@@ -57,14 +52,12 @@ _MAX_SETS = 256
 class _RepeatedAccess:
     """One pattern of addresses, accessed at several constant offsets, usually one for each trip.
 
-    `constants` and `iterations` have an entry for each access; an iteration is -1 if programs were
-    in different ones.
+    `steps` has the turn among all accesses, the trip and the constant of each.
     """
 
     parts: AccessParts
     patterns: Patterns
-    constants: list[int] = field(default_factory=list)
-    iterations: list[int] = field(default_factory=list)
+    steps: list[tuple[int, int, int]] = field(default_factory=list)
 
 
 LatestPatterns = dict[Hashable, Patterns]
@@ -74,15 +67,15 @@ LatestPatterns = dict[Hashable, Patterns]
 class Footprint:
     """The accesses of one op to one argument.
 
-    `layout` distributes the op's lanes to threads (None: unknown). `unknown` is the reason why
-    figures are unknown; `limit` names the figures that are None because of a limit of kvtrace.
-    `latest` has the latest patterns of all footprints of a call: many ops access equal ones.
+    `layout` distributes the op's lanes to threads (None: unknown). `limit` names the figures that
+    are None because of a limit of kvtrace. `latest` has the latest patterns of all footprints of a
+    call: many ops access equal ones.
     """
 
     def __init__(
         self, element_bytes: int, layout: BlockedLayout | None, latest: LatestPatterns
     ) -> None:
-        self.unknown: str | None = None
+        self._is_lost = False
         self.limit: str | None = None
         self._element_bytes = element_bytes
         self._layout = layout
@@ -94,14 +87,15 @@ class Footprint:
         self._latest: _RepeatedAccess | None = None
         self._sets: list[Repetition] = []
         self._work = 0
+        self._turn = 0
 
     def add(self, access: Access) -> None:
         """Add the accesses of a batch of programs, in one trip."""
-        if self.unknown is not None or access.executions == 0 or access.active == 0:
+        if self._is_lost or access.executions == 0 or access.active == 0:
             return
         self._rows = None
         if not access.certain or access.active is None or access.parts is None:
-            self._set_unknown(access.reason or _UNDERIVED)
+            self._lose()
             return
         self._add_repeated(access.parts)
 
@@ -115,9 +109,10 @@ class Footprint:
         repeated = self._find_repeated(parts)
         if repeated is None:
             self._stop_at_limit("the op has too many distinct patterns of lanes to count")
+            self._lose()
             return
-        repeated.constants.append(parts.constant)
-        repeated.iterations.append(_common_trip(parts.iteration))
+        self._turn += 1
+        repeated.steps.append((self._turn, parts.iteration, parts.constant))
         sector_offset = (parts.constant + parts.origin_bytes) % SECTOR_BYTES
         values = repeated.patterns, sector_offset, self._element_bytes, self._layout
         self._sectors += repeated.patterns.once(values[1:], partial(sectors_of_patterns, *values))
@@ -155,16 +150,14 @@ class Footprint:
 
     def _count_access(self, repeated: _RepeatedAccess) -> None:
         """Count the bytes of an access that will not be repeated, and add its rows."""
-        if self.unknown is not None:
+        if self._is_lost:
             return
         patterns = repeated.patterns
-        constants = np.array(repeated.constants, np.int64)
-        programs = patterns.once("programs", partial(_programs_with_lanes, patterns))
-        trips_ = progressions_of(
-            np.stack([np.array(repeated.iterations, np.int64), constants], axis=1)
-        )
-        active_programs = sum(progression.size for progression, _ in programs)
-        self._records.add(active_programs * len(constants), programs, trips_)
+        steps = np.array(repeated.steps, np.int64)
+        constants = steps[:, 2]
+        self._records.add(patterns, steps)
+        if self.limit is not None:
+            return
         try:
             values = patterns, constants, self._element_bytes, MOST_RANGES
             key = constants.tobytes(), self._element_bytes
@@ -177,7 +170,7 @@ class Footprint:
     @property
     def sectors(self) -> int | None:
         """The sectors touched by each group of lanes, summed over groups; None if unknown."""
-        return None if self.unknown is not None else self._sectors
+        return self._sectors if self._is_counted else None
 
     @property
     def records(self) -> tuple[list[dict[str, Any]], str | None]:
@@ -188,7 +181,7 @@ class Footprint:
 
     def unique_bytes(self) -> int | None:
         """Return the number of distinct bytes of all accesses, None if unknown."""
-        if self.unknown is not None:
+        if not self._is_counted:
             return None
         try:
             return size_of_union(self._sets, MOST_RANGES)
@@ -203,28 +196,19 @@ class Footprint:
             return None
         return TouchedBytes(size, tuple(part.shifted(origin_bytes) for part in self._sets))
 
-    def _stop_at_limit(self, limit: str) -> None:
-        self.limit = f"sectors and unique bytes are null: {limit}"
-        self._set_unknown(limit)
+    @property
+    def _is_counted(self) -> bool:
+        return not self._is_lost and self.limit is None
 
-    def _set_unknown(self, reason: str) -> None:
-        self.unknown = reason
+    def _stop_at_limit(self, limit: str) -> None:
+        """Leave out sectors and bytes, not rows: some regular accesses are too many ranges."""
+        self.limit = f"sectors and unique bytes are null: {limit}"
         self._sets = []
 
-
-def _programs_with_lanes(patterns: Patterns) -> list[tuple[Progression, Lanes]]:
-    """Return progressions of programs with their bases, and the lanes of each program."""
-    programs = []
-    for pattern_index in range(patterns.size):
-        lanes = lanes_of_pattern(patterns, pattern_index)
-        if lanes is not None:
-            programs_of_pattern = np.flatnonzero(patterns.pattern_of_program == pattern_index)
-            bases = np.stack(
-                [patterns.programs[programs_of_pattern], patterns.bases[programs_of_pattern]],
-                axis=1,
-            )
-            programs += [(progression, lanes) for progression in progressions_of(bases)]
-    return programs
+    def _lose(self) -> None:
+        """Leave out all figures and rows, also of earlier accesses, as others are not known."""
+        self._is_lost = True
+        self._records, self._sets = AccessRecords(), []
 
 
 def _differ_only_in_constant(first: AccessParts, second: AccessParts) -> bool:
@@ -261,10 +245,3 @@ class _ContentKey:
             and self._shapes == other._shapes
             and all(map(np.array_equal, self._arrays, other._arrays))
         )
-
-
-def _common_trip(iteration: int | NDArray[np.int64]) -> int:
-    """Return the trip of all programs, -1 if their trips differ."""
-    if not isinstance(iteration, np.ndarray):
-        return int(iteration)
-    return int(iteration.flat[0]) if (iteration == iteration.flat[0]).all() else -1

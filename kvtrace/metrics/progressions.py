@@ -3,8 +3,6 @@
 0, 4, 8, 100, 104, 108 has the levels (3, 4) and (2, 100).
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,7 +22,7 @@ def nested_progression(rows: NDArray[np.int64], max_levels: int = MAX_LEVELS) ->
     """
     levels: Nest = []
     while len(rows) > 1:
-        count = leading_progression(rows)
+        ((_, count),) = runs_of(rows, 1)
         if len(rows) % count or len(levels) == max_levels:
             return None
         step = rows[1] - rows[0]
@@ -37,50 +35,30 @@ def nested_progression(rows: NDArray[np.int64], max_levels: int = MAX_LEVELS) ->
     return levels
 
 
-def nested_rows(rows: Sequence[tuple[int, ...]]) -> Nest | None:
-    """Return the levels of a few rows that form a nested progression, else None."""
-    levels: Nest = []
-    while len(rows) > 1:
-        step = _step(rows[0], rows[1])
-        count = 2
-        while count < len(rows) and _step(rows[count - 1], rows[count]) == step:
-            count += 1
-        if len(rows) % count or len(levels) == MAX_LEVELS:
-            return None
-        levels.append((count, *step))
-        for start in range(count, len(rows), count):
-            for position in range(start + 1, start + count):
-                if _step(rows[position - 1], rows[position]) != step:
-                    return None
-        rows = rows[::count]
-    return levels
+def runs_of(rows: NDArray[np.int64], most: int) -> list[tuple[int, int]]:
+    """Return the first `most` runs of rows with equal steps, each as its first row and length.
 
-
-def _step(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(b - a for a, b in zip(first, second, strict=True))
-
-
-def leading_progression(rows: NDArray[np.int64]) -> int:
-    """Return the number of leading rows with equal steps, at least 1."""
-    if len(rows) < 3:
-        return len(rows)
+    `rows` has shape (n, columns). Each run is as long as possible: 0, 1, 2, 5, 8 has the runs
+    0, 1, 2 and 5, 8.
+    """
     steps = rows[1:] - rows[:-1]
-    unequal = np.flatnonzero((steps != steps[0]).any(axis=1))
-    return int(unequal[0]) + 1 if len(unequal) else len(rows)
+    changes = np.flatnonzero((steps[1:] != steps[:-1]).any(axis=1)) + 1
+    runs: list[tuple[int, int]] = []
+    start = 0
+    while start < len(rows) and len(runs) < most:
+        change = np.searchsorted(changes, start, "right")
+        end = int(changes[change]) + 1 if change < len(changes) else len(rows)
+        runs.append((start, end - start))
+        start = end
+    return runs
 
 
 def progressions(values: NDArray[np.int64], most: int) -> list[list[int]] | None:
     """Return a sequence cut into runs (first, count, step), None for more than `most`."""
-    result: list[list[int]] = []
-    rows = values.reshape(-1, 1)
-    # A cut changes two second differences at most.
-    if np.count_nonzero(np.diff(values, 2)) > 2 * most:
+    runs = runs_of(values.reshape(-1, 1), most)
+    if sum(count for _, count in runs) < len(values):
         return None
-    while len(rows):
-        if len(result) == most:
-            return None
-        count = leading_progression(rows)
-        step = int(rows[1, 0] - rows[0, 0]) if count > 1 else 0
-        result.append([int(rows[0, 0]), count, step])
-        rows = rows[count:]
-    return result
+    return [
+        [int(values[start]), count, int(values[start + 1] - values[start]) if count > 1 else 0]
+        for start, count in runs
+    ]

@@ -169,8 +169,7 @@ def linear_program(program: tuple[int, int, int], grid: tuple[int, int, int]) ->
 def witness_at(scope: Scope, row: int, lane: Iterable[int] | None = ()) -> Witness:
     """Return the place of a lane of the program in a row of an evaluated batch."""
     program = program_at(int(scope.linear[row]), scope.launch.grid)
-    trips = np.broadcast_to(np.asarray(scope.iteration), len(scope.linear))
-    return Witness(program, int(trips[row]), None if lane is None else tuple(map(int, lane)))
+    return Witness(program, scope.iteration, None if lane is None else tuple(map(int, lane)))
 
 
 def program_at(linear: int, grid: tuple[int, int, int]) -> tuple[int, int, int]:

@@ -1,6 +1,8 @@
 """Sectors, distinct bytes and access records equal counts lane by lane."""
 
 from collections import Counter
+from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -17,7 +19,7 @@ from kvtrace.metrics.progressions import nested_progression, progressions
 from kvtrace.metrics.unique_bytes import Repetition, size_of_union
 from tests.kernels.launching import bind
 from tests.metrics.counted_calls import CALLS, LOAD
-from tests.metrics.touching import LaneByLane, addresses_of, observed
+from tests.metrics.touching import LaneByLane, addresses_of, materialised, observed
 from tests.support.thorough import usually
 
 
@@ -35,16 +37,16 @@ def assert_fresh(ops, brute, function, arguments):
         before |= touched
 
 
-@pytest.mark.parametrize("chunk_bytes", [1 << 24, 1 << 10], ids=["whole", "chunked"])
 @pytest.mark.parametrize(
     "call", CALLS, ids=[f"{n}-{call[0].fn.__name__}" for n, call in enumerate(CALLS)]
 )
-def test_counts_and_records_equal_those_made_lane_by_lane(call, chunk_bytes):
-    function, grid, arguments, constexprs = call
-    ops, accesses, notes, brute = observed(
-        function, grid, arguments, constexprs, chunk_bytes=chunk_bytes
-    )
+def test_counts_and_records_equal_those_made_lane_by_lane(call, monkeypatch):
+    monkeypatch.setattr("kvtrace.metrics.access_records.MOST_SINGLE_ROWS", 4)
+    function, _, arguments, _ = call
+    ops, accesses, notes, brute = observed(*call)
 
+    for chunk_bytes in (1 << 13, 1 << 10, 1):  # a few programs at once, and one
+        assert observed(*call, chunk_bytes=chunk_bytes)[1] == accesses
     assert brute.bytes
     assert_fresh(ops, brute, function, arguments)
     for row in ops:
@@ -143,38 +145,55 @@ def term(draw, random, shape):
     )
 
 
+def of_programs(parts, programs, trip, moved_by, element_bytes):
+    """The access of some of the programs, in a trip."""
+    terms, factors = (
+        tuple(array[programs] if len(array) > 1 else array for array in arrays)
+        for arrays in (parts.terms, parts.factors)
+    )
+    parts = replace(
+        parts, constant=parts.constant + moved_by, terms=terms, factors=factors,
+        programs=parts.programs[programs], iteration=trip,
+    )  # fmt: skip
+    _, active = materialised(parts)
+    return Access(
+        LOAD, "load", 0, element_bytes, len(active), active.size, int(active.sum()), 0, 0,
+        parts=parts,
+    )  # fmt: skip
+
+
 @pytest.mark.costly("random terms; chosen ones stay by day")
 @settings(max_examples=usually(8, thorough=200), deadline=None)
-@given(st.lists(random_parts(), min_size=1, max_size=3), st.integers(1, 4), st.integers(-50, 500))
-def test_any_terms_and_masks_are_counted_as_lane_by_lane(several, trips, step):
-    element_bytes = several[0][0]
-    metrics, brute = Metrics(), LaneByLane()
-    total = 0
-    for trip in range(trips):
-        for _, parts in several:
-            moved = AccessParts(
-                parts.constant + trip * step, parts.terms, parts.factors, parts.block,
-                parts.programs, trip, parts.origin_bytes,
-            )  # fmt: skip
-            shape = (len(parts.programs), *parts.block)
-            active = np.ones(shape, bool)
-            for factor in parts.factors:
-                active = active & factor
-            total += active.sum()
-            access = Access(
-                LOAD, "load", 0, element_bytes, shape[0], active.size, int(active.sum()), 0, 0,
-                parts=moved,
-            )  # fmt: skip
-            metrics.access(access)
-            brute.access(access)
-    (row,) = metrics.op_rows(0, ["x"], {}, StackRows())
+@given(
+    st.lists(random_parts(), min_size=1, max_size=3), st.integers(1, 4), st.integers(-50, 500),
+    st.sampled_from(
+        [{}, {"MOST_SINGLE_ROWS": 0}, {"MOST_SINGLE_ROWS": 0, "MOST_JOINT_ROWS": 3}]
+    ),
+    st.sampled_from([1 << 16, 8]),
+)  # fmt: skip
+def test_any_terms_and_masks_are_counted_as_lane_by_lane(several, trips, step, limits, joined):
+    observers, brute = [Metrics(), Metrics(), Metrics()], LaneByLane()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, limit in {**limits, "_LEAST_JOINED": joined}.items():
+            patch.setattr(f"kvtrace.metrics.access_records.{name}", limit)
+        for metrics, at_once in zip(observers, (9, 4, 1), strict=True):
+            for start, trip, (_, parts) in product(range(0, 9, at_once), range(trips), several):
+                if start < len(parts.programs):
+                    programs = slice(start, start + at_once)
+                    access = of_programs(parts, programs, trip, trip * step, several[0][0])
+                    metrics.access(access)
+                    if at_once == 9:
+                        brute.access(access)
+        described = [(m.access_rows(0, ["x"], {LOAD.index: 0}), m.notes()) for m in observers]
+    (row,) = observers[0].op_rows(0, ["x"], {}, StackRows())
     assert row["unique_bytes"] == len(brute.bytes[LOAD.index])
     assert row["sectors"] == brute.sectors.get(LOAD.index, 0)
-    rows, notes = metrics.access_rows(0, ["x"], {}), metrics.notes()
+    assert described == [described[0]] * 3
+    (rows, notes), total = described[0], len(brute.addresses.get(LOAD.index, ()))
     assert notes or sum(record["active"] for record in rows) == total
     if not notes and not any("null" in record["layout"] for record in rows):
         result = Counter(a for record in rows for a in addresses_of(record["layout"]))
-        assert result == Counter(brute.addresses[LOAD.index])
+        assert result == Counter(brute.addresses.get(LOAD.index, ()))
 
 
 @given(st.lists(st.integers(-3, 3), min_size=1, max_size=40), st.integers(1, 40))

@@ -141,11 +141,10 @@ def assert_(op: Op, _compiler: Compiler) -> Step:
 
 def _first_failure(op: Op, scope: Scope, failed: Array, message: str) -> FailedAssertion:
     program_position, *lane = map(int, np.argwhere(failed)[0])
-    iteration = np.broadcast_to(np.asarray(scope.iteration), (scope.programs,))[program_position]
     return FailedAssertion(
         op,
         _grid_ids(scope, program_position),
-        int(iteration),
+        scope.iteration,
         tuple(lane),
         int(np.count_nonzero(failed)),
         message,

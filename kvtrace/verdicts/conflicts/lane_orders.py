@@ -250,8 +250,7 @@ class ProgramRun(Instrument, Observer):
             lanes = tuple(tuple(map(int, index)) for index in np.argwhere(covers[0]))
             offsets = np.broadcast_to(parts.offsets(), covers.shape)
             start = int(offsets[(0, *lanes[0])]) + origin
-            iteration = int(np.max(np.asarray(parts.iteration), initial=0))
-            self._touching.append((lanes, access.argument, start, width, iteration))
+            self._touching.append((lanes, access.argument, start, width, parts.iteration))
 
 
 @dataclass(frozen=True)

@@ -208,7 +208,7 @@ class _StoreExecution:
         return Touch(
             request.op,
             int(scope.linear[0]),
-            int(np.broadcast_to(np.asarray(scope.iteration), (1,))[0]),
+            scope.iteration,
             tuple(map(int, np.unravel_index(self.lanes[position], request.type_.shape))),
             request.argument,
             int(self.starts[position]) - request.tensor.offset_bytes,

@@ -110,11 +110,10 @@ class _TouchObserver(Observer):
                 continue
             lane = np.unravel_index(int(covers[row].argmax()), parts.block) if parts.block else ()
             offset = np.broadcast_to(parts.offsets(), shape)[(int(row), *lane)]
-            iteration = np.broadcast_to(np.asarray(parts.iteration), (shape[0],))[row]
             self.by_op[op_and_program] = Touch(
                 access.op,
                 op_and_program[1],
-                int(iteration),
+                parts.iteration,
                 tuple(map(int, lane)),
                 argument,
                 int(offset),

@@ -123,13 +123,12 @@ class _ConversionRecorder(Instrument):
                 loses = np.broadcast_to(_by_program(is_lost), len(scope.linear))
                 self.programs.setdefault(op, []).extend(map(int, scope.linear[loses]))
                 return
-            trip = int(np.broadcast_to(np.asarray(scope.iteration), len(scope.linear))[0])
             integers = np.array(to_array(values[result.id], value_type(result.type)))
             for position in map(tuple, np.argwhere(is_lost)[: _MAX_PLACES - len(self.places)]):
                 lane = tuple(map(int, position[1:]))
                 if len(self.places) < self._moved:
                     integers[position] ^= 1
-                self.places.append((trip, lane, float(floats[position])))
+                self.places.append((scope.iteration, lane, float(floats[position])))
             values[result.id] = integers
 
         return watched

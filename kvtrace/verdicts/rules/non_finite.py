@@ -280,32 +280,30 @@ class _BirthRecorder(Instrument):
         programs.update(dict.fromkeys(int(number) for number in scope.linear[has_birth]))
         if op is not self._replaced:
             return
-        trips = np.broadcast_to(np.asarray(scope.iteration), len(scope.linear))
         positions, results = np.argwhere(births_found), np.broadcast_to(numbers, births_found.shape)
-        for (program_row, *lane_), number in zip(
+        for (_, *lane_), number in zip(
             positions[:_MAX_PLACES].tolist(), results[births_found], strict=False
         ):
             if len(self.places) > _MAX_PLACES:
                 break
-            self.places.setdefault((int(trips[program_row]), tuple(lane_)), bool(np.isnan(number)))
+            self.places.setdefault((scope.iteration, tuple(lane_)), bool(np.isnan(number)))
         if self.first is None:
-            program_row, *lane = position = tuple(positions[0].tolist())
+            _, *lane = position = tuple(positions[0].tolist())
             elements = tuple(
                 (name, _operand_elements(op, name, value, contents, position))
                 for name, value, contents in operands
                 if _is_float(value)
             )
             self.first = _FirstPlace(
-                int(trips[program_row]), tuple(lane), float(results[position]), elements
+                scope.iteration, tuple(lane), float(results[position]), elements
             )
 
     def _births_at_places(self, births_found: Any, scope: Any) -> Any:
         """Return the mask of births at the places of `only`, in a run of one program."""
         assert self._only is not None
-        trip = int(np.broadcast_to(np.asarray(scope.iteration), len(scope.linear))[0])
         selected = np.zeros_like(births_found)
         for place_trip, lane in self._only:
-            if place_trip == trip:
+            if place_trip == scope.iteration:
                 selected[(0, *lane)] = True
         return selected & births_found
 
