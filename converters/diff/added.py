@@ -5,18 +5,17 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import cache
 from time import thread_time
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from kvtrace import registry
-from kvtrace.converters.diff.model import Certainty, KernelMeaning, Results
+from kvtrace.converters.diff.model import KernelMeaning, Results
 
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from kvtrace.converters.diff.model import Totals
     from kvtrace.converters.diff.snapshot import Snapshot
     from kvtrace.figures.identity import KernelKey
-    from kvtrace.schema.trace import Run, Selection, Trace
+    from kvtrace.schema.trace import Selection
 
 
 #: Default time limit for comparing results of changed kernels, in seconds of processor time (so
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 MEANING_SECONDS: Final = 30.0
 _UNCALLED: Final = "no call has the same tensors on both sides"
 _UNSOURCED: Final = "no add-on that compares results of kernels is installed"
-Values = Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,43 +39,6 @@ class EarlierStage:
 
     label: str
     texts: "Callable[[Selection], Mapping[tuple[str, int], str]]"
-
-
-@dataclass(frozen=True, slots=True)
-class FigureKind:
-    """A figure of launches: name, unit (count, bytes, ns or share), worse direction, certainty.
-
-    Over launches, its values are added, or the largest counts (`combined`). A figure with `part`
-    and `of` is a ratio of other figures: `part` over the largest of those in `of`.
-    """
-
-    name: str
-    unit: str
-    worse: Literal["more", "less"] | None
-    combined: Literal["sum", "most"] = "sum"
-    part: str | None = None
-    of: tuple[str, ...] = ()
-    certainty: Certainty = "derived"
-
-    def value(self, totals: "Totals") -> float | None:
-        """Return the figure from `totals.further`, or None if unknown."""
-        values = totals.further or {}
-        if self.part is None:
-            return values.get(self.name)
-        whole = max((values.get(name, 0.0) for name in self.of), default=0.0)
-        part = values.get(self.part)
-        return part / whole if part and whole else None
-
-
-@dataclass(frozen=True, slots=True)
-class FigureSource:
-    """Additional figures of calls: their kinds, and a function that reads them.
-
-    `read` returns the figures of one launch by name, for each run id and call id.
-    """
-
-    read: "Callable[[Trace, Sequence[Run]], Mapping[tuple[str, int], Values]]"
-    kinds: tuple[FigureKind, ...]
 
 
 #: Compares results by IR. Arguments: BEFORE, AFTER, names in AFTER → BEFORE, limit in seconds.
@@ -109,7 +70,6 @@ class DiffAddition:
 
     Attributes:
         stages: Stages before the compiler's, by name.
-        figures: Source of figures of calls.
         meanings: Function that compares by IR whether changed kernels compute the same results.
         kept: Function that compares outputs that `meanings` leaves open, by recorded results.
         results: Function that finds the first launch with another result; it returns None if no
@@ -117,7 +77,6 @@ class DiffAddition:
     """
 
     stages: Mapping[str, EarlierStage] = field(default_factory=dict)
-    figures: FigureSource | None = None
     meanings: MeaningSource | None = None
     kept: KeptResultSource | None = None
     results: ResultSource | None = None
@@ -133,12 +92,6 @@ def additions() -> tuple[DiffAddition, ...]:
 def earlier_stages() -> Mapping[str, EarlierStage]:
     """Return add-ons' stages before the compiler's stages, by name."""
     return {name: stage for addition in additions() for name, stage in addition.stages.items()}
-
-
-@cache
-def figure_sources() -> tuple[FigureSource, ...]:
-    """Return the sources of figures from add-ons."""
-    return tuple(addition.figures for addition in additions() if addition.figures is not None)
 
 
 # Comparison of the results of changed kernels by add-ons.

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import chain
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -21,6 +22,7 @@ from kvtrace.text import shorten
 
 if TYPE_CHECKING:
     from kvtrace.converters.diff.snapshot import Snapshot
+    from kvtrace.schema.runs import Run
 
 _LIBRARIES: Final = sys.stdlib_module_names | {"torch", "triton", "numpy", "kvtrace"}
 #: Names by which a program runs code or takes values that its text does not show.
@@ -90,38 +92,39 @@ def _torch_versions(side: "Snapshot") -> set[str | None]:
 def _program(side: "Snapshot", kernels: Collection[str]) -> _Program:
     """Return the texts that lead to a side's launches; `kernels` are the names of kernels."""
     texts: dict[tuple[str, str], _Text] = {}
-    gap = ""
+    gaps: list[str] = []
     functions: set[str] = set()
     tops: set[str] = set()
-    for run in side.runs:
-        stack_ids = side.trace.table("calls", [run], ["stack_id"])["stack_id"].unique()
-        columns = ["stack_id", "frames", "files"]
-        stacks = side.trace.table("stacks", [run], columns)
-        used = stacks.filter(pc.is_in(stacks["stack_id"], pa.array(stack_ids.to_pylist())))
-        if stack_ids.null_count or used.num_rows < len(stack_ids):
-            gap = "stacks of launches were not recorded"
-        for row in used.to_pylist():
-            frames, files = row["frames"], row["files"] or ()
-            functions.update(str(frame["function"]).split(".")[-1] for frame in frames)
-            if not frames:
-                gap = gap or "stacks of launches were not recorded"
-                continue
-            if len(files) < len(frames) or frames[-1]["function"] != "<module>":
-                frame = frames[min(len(files), len(frames) - 1)]
-                place = f"{PurePath(frame['file'] or '?').name}:{frame['line']}"
-                gap = gap or f"the text around {place}, which leads to a launch, was not recorded"
-            tops.update(str(file["path"]) for file in files[len(frames) - 1 :])
-            for file in files:
-                key = str(file["path"]), file["artifact"]
-                if key not in texts:
-                    content = side.trace.artifact(file["artifact"] or "") or b""
-                    tree = _tree(content.decode("utf-8", "replace"), kernels) if content else None
-                    gap = gap or ("" if tree else f"the text of {key[0]} was not recorded")
-                    texts[key] = _Text(key[0], tree or ast.Module([], []))
+    for row in (row for run in side.runs for row in _launching_stacks(side, run, gaps)):
+        frames, files = row["frames"], row["files"] or ()
+        functions.update(str(frame["function"]).split(".")[-1] for frame in frames)
+        if len(files) < len(frames) or frames[-1]["function"] != "<module>":
+            frame = frames[min(len(files), len(frames) - 1)]
+            place = f"{PurePath(frame['file'] or '?').name}:{frame['line']}"
+            gaps.append(f"the text around {place}, which leads to a launch, was not recorded")
+        tops.update(str(file["path"]) for file in files[len(frames) - 1 :])
+        for path, artifact in ((str(file["path"]), file["artifact"]) for file in files):
+            if (path, artifact) not in texts:
+                content = side.trace.artifact(artifact or "") or b""
+                tree = _tree(content.decode("utf-8", "replace"), kernels) if content else None
+                gaps += [] if tree else [f"the text of {path} was not recorded"]
+                texts[path, artifact] = _Text(path, tree or ast.Module([], []))
     listed = tuple(texts.values())
     known = functions | set(kernels)
-    gaps = (reason for text in listed for reason in _gaps(text, known, text.path in tops))
-    return _Program(listed, gap or next(gaps, "") or ("" if listed else "no text was recorded"))
+    gaps += [] if listed else ["no text was recorded"]
+    used = (reason for text in listed for reason in _gaps(text, known, text.path in tops))
+    return _Program(listed, next(chain(gaps, used), ""))
+
+
+def _launching_stacks(side: "Snapshot", run: "Run", gaps: list[str]) -> list[dict[str, Any]]:
+    """Return the stacks of a run's calls that have frames; `gaps` gets a reason if some lack."""
+    stack_ids = side.trace.table("calls", [run], ["stack_id"])["stack_id"].unique()
+    stacks = side.trace.table("stacks", [run], ["stack_id", "frames", "files"])
+    used = stacks.filter(pc.is_in(stacks["stack_id"], pa.array(stack_ids.to_pylist())))
+    rows = [row for row in used.to_pylist() if row["frames"]]
+    if stack_ids.null_count or len(rows) < len(stack_ids):
+        gaps.append("stacks of launches were not recorded")
+    return rows
 
 
 def _tree(text: str, kernels: Collection[str]) -> ast.Module | None:

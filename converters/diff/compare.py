@@ -20,18 +20,19 @@ from kvtrace.converters.diff.executions import (
     library_times,
     unmatched_collectives,
 )
-from kvtrace.converters.diff.figures import kernel_figures
+from kvtrace.converters.diff.figures import differing, kernel_figures
 from kvtrace.converters.diff.gate import Gate
 from kvtrace.converters.diff.headline import headline
 from kvtrace.converters.diff.inputs import differing_inputs
 from kvtrace.converters.diff.launch_order import order_note
-from kvtrace.converters.diff.match import find_renamed, match_kernels, match_variants, nearest
+from kvtrace.converters.diff.match import match_variants, matched_kernels, nearest
 from kvtrace.converters.diff.merge_answers import merge_answers
 from kvtrace.converters.diff.model import (
     Difference,
     FindingDifference,
     KernelDifference,
     KernelTime,
+    Status,
     TimeComparison,
     VariantDifference,
 )
@@ -105,32 +106,20 @@ def compare(
     option_changes = remove_version_options(a, b)
     pairing = Pairing(a, b, count_times=time_threshold is not None)
     times = _TimesComparer(a, b, THRESHOLD if time_threshold is None else time_threshold)
-    matched, removed, added = match_kernels(a.kernels, b.kernels)
-    renamed = find_renamed(a, b, removed, added)
-    new_names = {pair.before[1]: pair.after[1] for pair in renamed}
-    similarities = {pair.after: pair.similarity for pair in renamed}
-    matched += [(pair.before, pair.after) for pair in renamed]
-    added = [key for key in added if key not in similarities]
-    kernels = [
-        _one_sided_kernel("removed", a.kernels[key])
-        for key in removed
-        if not any(pair.before == key for pair in renamed)
-    ]
-    kernels += [_one_sided_kernel("added", b.kernels[key]) for key in added]
+    matched, removed, added, similarities = matched_kernels(a, b)
+    new_names = {old.name: new.name for old, new in matched if new in similarities}
+    old_names = {new.name: old.name for old, new in matched if new in similarities}
+    kernels: list[KernelDifference] = []
     notes: list[str] = []
     other_code: set[KernelKey] = set()
-    for keys in matched:
+    for keys in (*((key, None) for key in removed), *((None, key) for key in added), *matched):
         kernel_difference = _kernel_difference(pairing, *keys, times, notes)
         if kernel_difference is not None:
-            if kernel_difference.has_other_code:
+            if keys[1] is not None and kernel_difference.has_other_code:
                 other_code.add(keys[1])
             kernels.append(replace(kernel_difference, similarity=similarities.get(keys[1])))
-    old_names = {pair.after[1]: pair.before[1] for pair in renamed}
     changed = [kernel.name for kernel in kernels if kernel.status == "changed"]
-    findings_of_sides = (
-        read_findings(before.trace, before.runs),
-        read_findings(after.trace, after.runs),
-    )
+    findings_of_sides = read_findings(a.trace, a.runs), read_findings(b.trace, b.runs)
     described = described_side(a, findings_of_sides[0]), described_side(b, findings_of_sides[1])
     notes += unjudged_rules(*described)
     findings, still = finding_differences(*findings_of_sides, new_names)
@@ -297,15 +286,20 @@ def _judge_kernels(
 
 def _kernel_difference(
     pairing: Pairing,
-    before_key: KernelKey,
-    after_key: KernelKey,
+    before_key: KernelKey | None,
+    after_key: KernelKey | None,
     times: _TimesComparer,
     notes: list[str],
 ) -> KernelDifference | None:
-    pairing = replace(pairing, names=(before_key.name, after_key.name))
-    before, after = pairing.before.kernels[before_key], pairing.after.kernels[after_key]
+    """Return what differs between a kernel's versions; None if nothing does.
+
+    The key of a side without the kernel is None. `notes` is extended.
+    """
+    before = [] if before_key is None else pairing.before.kernels[before_key]
+    after = [] if after_key is None else pairing.after.kernels[after_key]
+    first, last = (before or after)[0], (after or before)[0]
+    pairing = replace(pairing, names=(first.key.name, last.key.name))
     pairs, removed_variants, added_variants = match_variants(before, after)
-    source = source_difference(pairing, before[0], after[0])
     chosen_by_tuner = (
         not removed_variants and not added_variants and _is_tuned_with_equal_launches(before, after)
     )
@@ -319,30 +313,31 @@ def _kernel_difference(
             variants.append(changed_variant)
     variants += [_one_sided_variant("removed", v, nearest(v, after)) for v in removed_variants]
     variants += [_one_sided_variant("added", v, nearest(v, before)) for v in added_variants]
-    key_changes = changes(_key_facts(before[0]), _key_facts(after[0]))
     if chosen_by_tuner and any(v.totals.launches != w.totals.launches for v, w in pairs):
         notes.append(
-            f"{before[0].key.name}: the autotuner launched other variants of the same set "
+            f"{first.key.name}: the autotuner launched other variants of the same set "
             "(it decides by time)"
         )
-    if not variants and source is None and not key_changes:
-        return None
-    row = after[0].row
-    totals = pairing.before.kernel_totals(before_key), pairing.after.kernel_totals(after_key)
-    return KernelDifference(
-        status="changed",
-        name=row["name"] or "",
-        module=row["module"],
-        file=row["file"],
-        line=row["line"],
-        changes=key_changes,
-        source=source,
+    status: Status = "changed" if before and after else "added" if after else "removed"
+    difference = KernelDifference(
+        status=status,
+        name=last.row["name"] or "",
+        module=last.row["module"],
+        file=last.row["file"],
+        line=last.row["line"],
+        changes=changes(_key_facts(first), _key_facts(last)),
+        source=source_difference(pairing, first, last) if status == "changed" else None,
         variants=tuple(variants),
-        before=sum_totals(v.totals for v in before),
-        after=sum_totals(v.totals for v in after),
-        renamed_from=before_key.name if before_key.name != after_key.name else None,
-        figures=() if chosen_by_tuner else kernel_figures(*totals),
+        before=sum_totals(v.totals for v in before) if before else None,
+        after=sum_totals(v.totals for v in after) if after else None,
+        renamed_from=first.key.name if first.key.name != last.key.name else None,
     )
+    if not difference.variants and difference.source is None and not difference.changes:
+        return None
+    if chosen_by_tuner or before_key is None or after_key is None:
+        return difference
+    totals = pairing.before.kernel_totals(before_key), pairing.after.kernel_totals(after_key)
+    return replace(difference, figures=differing(kernel_figures(), *totals))
 
 
 def _is_tuned_with_equal_launches(before: Sequence[Variant], after: Sequence[Variant]) -> bool:
@@ -360,24 +355,6 @@ def _key_facts(variant: Variant) -> dict[str, str]:
         "origin": variant.row["origin"],
     }
     return {what: value for what, value in facts.items() if value}
-
-
-def _one_sided_kernel(
-    status: Literal["added", "removed"], variants: list[Variant]
-) -> KernelDifference:
-    row = variants[0].row
-    totals = sum_totals(v.totals for v in variants)
-    is_added = status == "added"
-    return KernelDifference(
-        status=status,
-        name=row["name"] or "",
-        module=row["module"],
-        file=row["file"],
-        line=row["line"],
-        variants=tuple(_one_sided_variant(status, v, None) for v in variants),
-        before=None if is_added else totals,
-        after=totals if is_added else None,
-    )
 
 
 def _one_sided_variant(

@@ -10,14 +10,22 @@ that ends in `?` is skipped; any other is an error, since it would pass unchecke
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
-from kvtrace.converters.diff.figures import variant_occupancy, work_per_launch
+from kvtrace.converters.diff.figures import (
+    BYTES,
+    FLOPS,
+    LAUNCHES,
+    VARIANT_FIGURES,
+    Compared,
+    FigureKind,
+    work_per_launch,
+)
 from kvtrace.project import read_project
 from kvtrace.schema.errors import BadSetting
-from kvtrace.text import count, duration, percent, plural, size
+from kvtrace.text import duration, plural, quantity
 
 if TYPE_CHECKING:
     from kvtrace.converters.diff.model import (
@@ -34,28 +42,19 @@ BOUNDS: Final = "bounds.narrower"
 RESULTS: Final = "results"
 WARMUP: Final = "compiled_after_warmup"
 _WITHOUT_BOUND: Final = (FINDINGS, BOUNDS, RESULTS)
-_Form = Callable[[float | None], str]
 
-#: Figures for rules: functions that format them, and read them of a variant, or of totals.
-_OF_VARIANTS: Final[Mapping[str, tuple[_Form, Callable[["Variant"], float | None]]]] = {
-    "registers": (count, lambda variant: variant.resources.get("registers")),
-    "spills": (count, lambda variant: variant.resources.get("spills")),
-    "shared": (size, lambda variant: variant.resources.get("shared_bytes")),
-    "occupancy": (percent, variant_occupancy),
-}
-_OF_KERNELS: Final[Mapping[str, tuple[_Form, Callable[["Totals"], float | None]]]] = {
-    "time": (duration, lambda totals: totals.device_median_ns),
-    "host": (duration, lambda totals: totals.host_median_ns),
-    "compile": (duration, lambda totals: totals.compile_ns),
-    "launches": (count, lambda totals: totals.launches),
-    "bytes": (size, lambda totals: totals.bytes),
-    "flops": (count, lambda totals: totals.flops),
+#: Figures by their names in rules.
+_OF_VARIANTS: Final = {figure.name.partition("_")[0]: figure for figure in VARIANT_FIGURES}
+_OF_KERNELS: Final[Mapping[str, FigureKind["Totals"]]] = {
+    "time": FigureKind("device time", "ns", lambda totals: totals.device_median_ns),
+    "host": FigureKind("host time", "ns", lambda totals: totals.host_median_ns),
+    "compile": FigureKind("compile time", "ns", lambda totals: totals.compile_ns),
+    "launches": LAUNCHES,
+    "bytes": BYTES,
+    "flops": FLOPS,
 }
 """`time` is the median on the device, `host` that of steady launches on the host."""
-_PER_LAUNCH: Final[Mapping[str, tuple[Literal["bytes", "flops"], _Form]]] = {
-    "bytes/launch": ("bytes", size),
-    "flops/launch": ("flops", count),
-}
+_PER_LAUNCH: Final = {"bytes/launch": BYTES, "flops/launch": FLOPS}
 _KNOWN_FIGURES: Final = (*_WITHOUT_BOUND, *_OF_VARIANTS, *_OF_KERNELS, *_PER_LAUNCH, WARMUP)
 #: Figures whose growth is judged by an interval → kind of time.
 _TIMES: Final = {"time": "device", "host": "host"}
@@ -121,32 +120,26 @@ class Gate:
         self, kernel: str, pairs: Sequence[tuple["Variant | None", "Variant"]]
     ) -> None:
         """Judge the variants of a kernel of AFTER, each against its match in BEFORE, if any."""
-        for rule in self.rules:
-            if rule.figure not in _OF_VARIANTS:
-                continue
-            form, read = _OF_VARIANTS[rule.figure]
+        for rule, figure in self._rules_on(_OF_VARIANTS):
             for before, after in pairs:
                 label = f"{kernel} ({after.label})" if after.label else kernel
-                value_before = None if before is None else read(before)
-                self._judge(rule, form, label, value_before, read(after))
+                value_before = None if before is None else figure.read(before)
+                self._judge(rule, figure.unit, label, value_before, figure.read(after))
 
     def compare_kernels(self, kernel: str, before: "Totals | None", after: "Totals") -> None:
         """Judge the sums over a kernel's launches, and values of its median times."""
-        for rule in self.rules:
-            if rule.figure in _OF_KERNELS and not (rule.growth and rule.figure in _TIMES):
-                form, read = _OF_KERNELS[rule.figure]
-                values = None if before is None else read(before), read(after)
-                cause = _launch_cause(before, after) if rule.figure in ("bytes", "flops") else ""
-                self._judge(rule, form, kernel, *values, cause)
+        for rule, figure in self._rules_on(_OF_KERNELS):
+            if not (rule.growth and rule.figure in _TIMES):
+                values = None if before is None else figure.read(before), figure.read(after)
+                cause = _launch_cause(before, after) if figure in (BYTES, FLOPS) else ""
+                self._judge(rule, figure.unit, kernel, *values, cause)
 
     def compare_work(
         self, kernel: str, before: "Sequence[Variant] | None", after: "Sequence[Variant]"
     ) -> None:
         """Judge the bytes and FLOPs of a kernel's mean launch, at the same shapes and scalars."""
-        for rule in self.rules:
-            if rule.figure in _PER_LAUNCH:
-                name, format_value = _PER_LAUNCH[rule.figure]
-                self._judge(rule, format_value, kernel, *work_per_launch(before, after, name))
+        for rule, figure in self._rules_on(_PER_LAUNCH):
+            self._judge(rule, figure.unit, kernel, *work_per_launch(before, after, figure))
 
     def compare_findings(self, findings: Sequence["FindingDifference"], *, judged: bool) -> None:
         """Judge violations that only AFTER has; nothing is judged unless `judged`."""
@@ -196,10 +189,11 @@ class Gate:
     def compare_waits(self, counts: "Callable[[], Counter[str] | None]") -> None:
         """Judge how many launches of AFTER waited after the mark `serve`, by kernel, if known."""
         rules = [rule for rule in self.rules if rule.figure == WARMUP]
-        waits = counts() if rules else None
-        for rule in rules if waits is not None else ():
+        if not rules or (waits := counts()) is None:
+            return
+        for rule in rules:
             for kernel, number in (waits or {"": 0}).items():
-                self._judge(rule, count, kernel, None, number)
+                self._judge(rule, "count", kernel, None, number)
 
     @property
     def wants_bounds(self) -> bool:
@@ -243,6 +237,14 @@ class Gate:
             "skipped then)"
         )
 
+    def _rules_on(
+        self, figures: Mapping[str, FigureKind[Compared]]
+    ) -> Iterator[tuple[Rule, FigureKind[Compared]]]:
+        """Yield the rules on some figures, each with its figure."""
+        for rule in self.rules:
+            if rule.figure in figures:
+                yield rule, figures[rule.figure]
+
     def _judge_listed(self, figure: str, violations: Sequence[tuple[str, str]]) -> None:
         """Judge the rules on a figure without a limit, which each violation breaks."""
         for rule in self.rules:
@@ -253,7 +255,7 @@ class Gate:
     def _judge(
         self,
         rule: Rule,
-        format_value: _Form,
+        unit: str,
         what: str,
         before: float | None,
         after: float | None,
@@ -264,7 +266,7 @@ class Gate:
             return
         self._checked.add(rule.text)
         if broken:
-            text = f"{cause}{format_value(before)} → {format_value(after)}"
+            text = f"{cause}{quantity(before, unit)} → {quantity(after, unit)}"
             if before and after is not None:
                 text += f" ({after / before - 1:+.1%})"
             self.failures.append(Failure(rule.text, what, text))

@@ -270,7 +270,7 @@ def _figure_order(figure: Figure) -> tuple[int, float]:
 
 
 def _figure_row(kernel: str, level: str, figure: Figure, more: str) -> HeadlineRow:
-    before, after = figure_values(figure.before, figure.after, figure.unit)
+    before, after = figure_values(figure)
     return HeadlineRow(
         kernel, level, figure.name, before, f"{after}{more}", figure.share, figure.direction,
         figure.certainty,

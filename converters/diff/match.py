@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 from kvtrace.converters.diff.added import earlier_stages
@@ -12,6 +12,7 @@ from kvtrace.converters.profile.recompiles import changes
 from kvtrace.figures.identity import KernelKey
 
 _Item = TypeVar("_Item")
+_Key = TypeVar("_Key", int, KernelKey)
 _Trigrams = Counter[tuple[str, str, str]]
 
 #: Least similarity of a renamed kernel.
@@ -26,30 +27,51 @@ _WEIGHTS: Final = {"type": 4, "constexpr": 2, "target": 4}
 _MOST_PAIRS: Final = 40_000
 
 
-def match_kernels(
-    before: Mapping[KernelKey, Sequence[Variant]], after: Mapping[KernelKey, Sequence[Variant]]
-) -> tuple[list[tuple[KernelKey, KernelKey]], list[KernelKey], list[KernelKey]]:
-    """Return pairs of matching kernels, the kernels only in `before`, and those only in `after`.
+class KernelMatches(NamedTuple):
+    """Pairs of a kernel's keys on both sides, keys on one side alone, and similarities.
+
+    `similarities` are those of renamed kernels, by the key in AFTER (1: only the name differs).
+    """
+
+    pairs: list[tuple[KernelKey, KernelKey]]
+    removed: list[KernelKey]
+    added: list[KernelKey]
+    similarities: dict[KernelKey | None, float]
+
+
+def matched_kernels(before: "Snapshot", after: "Snapshot") -> KernelMatches:
+    """Return the kernels of both sides, matched.
 
     Kernels match if their keys are equal, else by name and source, else by name alone, if both
-    sides have equally many unmatched kernels of that name (Inductor reuses names).
+    sides have equally many unmatched kernels of that name (Inductor reuses names), else if they
+    were renamed.
     """
-    pairs = {key: key for key in before if key in after}
-    removed = [key for key in before if key not in pairs]
-    added = [key for key in after if key not in pairs]
+    pairs = {key: key for key in before.kernels if key in after.kernels}
+    removed = [key for key in before.kernels if key not in pairs]
+    added = [key for key in after.kernels if key not in pairs]
     pairs |= _take_pairs(removed, added, lambda key, other: (
-        key.name == other.name and _source_of(before[key]) == _source_of(after[other])
+        key.name == other.name
+        and _source_of(before.kernels[key]) == _source_of(after.kernels[other])
     ))  # fmt: skip
     for name in dict.fromkeys(key.name for key in removed):
         same_name_before = [key for key in removed if key.name == name]
         same_name_after = [key for key in added if key.name == name]
         if len(same_name_before) == len(same_name_after):
             pairs.update(zip(same_name_before, same_name_after, strict=True))
+    in_order = [(key, pairs[key]) for key in before.kernels if key in pairs]
+    similarities: dict[KernelKey | None, float] = {}
     paired = set(pairs.values())
-    return (
-        [(key, pairs[key]) for key in before if key in pairs],
+    candidates = (key for key in removed if key not in pairs), (k for k in added if k not in paired)
+    for old, new, similarity in _renamed(before, after, *map(list, candidates)):
+        pairs[old] = new
+        in_order.append((old, new))
+        similarities[new] = similarity
+    paired = set(pairs.values())
+    return KernelMatches(
+        in_order,
         [key for key in removed if key not in pairs],
         [key for key in added if key not in paired],
+        similarities,
     )
 
 
@@ -116,23 +138,20 @@ def _most_similar_pairs(
     if len(left) * len(right) > _MOST_PAIRS:
         return list(zip(left, right, strict=False))
     ranked = sorted((distance(a, b), i, j) for i, a in enumerate(left) for j, b in enumerate(right))
-    chosen: list[tuple[int, int]] = []
-    used_left: set[int] = set()
-    used_right: set[int] = set()
-    for _, i, j in ranked:
-        if i not in used_left and j not in used_right:
-            chosen.append((i, j))
-            used_left.add(i)
-            used_right.add(j)
+    chosen = _first_of_each((i, j) for _, i, j in ranked)
     return [(left[i], right[j]) for i, j in sorted(chosen)]
 
 
-class RenamedKernel(NamedTuple):
-    """A renamed kernel: its keys on both sides, and the similarity (1: only the name differs)."""
-
-    before: KernelKey
-    after: KernelKey
-    similarity: float
+def _first_of_each(ranked: Iterable[tuple[_Key, _Key]]) -> list[tuple[_Key, _Key]]:
+    """Return the pairs of which neither item is in an earlier one that is returned."""
+    chosen: list[tuple[_Key, _Key]] = []
+    used: tuple[set[_Key], set[_Key]] = set(), set()
+    for left, right in ranked:
+        if left not in used[0] and right not in used[1]:
+            chosen.append((left, right))
+            used[0].add(left)
+            used[1].add(right)
+    return chosen
 
 
 class _KernelTrigrams(NamedTuple):
@@ -145,36 +164,24 @@ class _KernelTrigrams(NamedTuple):
     ops: _Trigrams | None
 
 
-def find_renamed(
-    before: Snapshot,
-    after: Snapshot,
-    removed: Sequence[KernelKey],
-    added: Sequence[KernelKey],
-) -> list[RenamedKernel]:
-    """Return pairs of a removed and an added kernel that are similar, the most similar first.
+def _renamed(
+    before: Snapshot, after: Snapshot, removed: Sequence[KernelKey], added: Sequence[KernelKey]
+) -> Iterator[tuple[KernelKey, KernelKey, float]]:
+    """Yield pairs of a removed and an added kernel that are similar, with the similarity.
 
-    Each kernel is in at most one pair. [] if there are too many candidates.
+    The most similar come first, and each kernel is in at most one pair. Nothing is yielded if there
+    are too many candidates.
     """
     if not removed or not added or len(removed) * len(added) > _MOST_COMPARED:
-        return []
+        return
     texts_before = {key: _kernel_trigrams(before, before.kernels[key][0]) for key in removed}
     texts_after = {key: _kernel_trigrams(after, after.kernels[key][0]) for key in added}
-    ranked = sorted(
-        (
-            RenamedKernel(a, b, _similarity(texts_before[a], texts_after[b]))
-            for a in removed
-            for b in added
-        ),
-        key=lambda pair: -pair.similarity,
-    )
-    pairs: list[RenamedKernel] = []
-    used: set[tuple[str, KernelKey]] = set()
-    for pair in ranked:
-        keys_of_pair = {("before", pair.before), ("after", pair.after)}
-        if pair.similarity >= LEAST_ALIKE and not used & keys_of_pair:
-            pairs.append(pair)
-            used |= keys_of_pair
-    return pairs
+    similarity = {
+        (a, b): _similarity(texts_before[a], texts_after[b]) for a in removed for b in added
+    }
+    ranked = sorted(similarity, key=lambda pair: -similarity[pair])
+    for pair in _first_of_each(pair for pair in ranked if similarity[pair] >= LEAST_ALIKE):
+        yield *pair, similarity[pair]
 
 
 def renamed_source(text: str, before: str, after: str) -> str:

@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 
 from kvtrace.converters.diff.added import earlier_stages
 from kvtrace.converters.diff.executions import DeviceExecutions, device_executions, read_transfers
-from kvtrace.converters.diff.figures import combined_further, fill_further
 from kvtrace.converters.diff.inputs import RecordedInputs, recorded_inputs
 from kvtrace.converters.diff.model import Side, Totals
 from kvtrace.converters.diff.read_times import DEVICE, HOST, TimeStore, read_samples
@@ -35,6 +34,7 @@ from kvtrace.converters.notes import Unevaluated, read_unevaluated
 from kvtrace.converters.profile.recompiles import Change, changes, specialization
 from kvtrace.figures.columns import Integers, integers, sum_of_known, summed_by
 from kvtrace.figures.identity import KernelKey, key_of
+from kvtrace.figures.kernels import further_sums
 from kvtrace.figures.sums_building import add_up
 from kvtrace.figures.tables import close_times, scratch
 from kvtrace.figures.times import device_times, host_times
@@ -138,7 +138,6 @@ def take_snapshot(selection: Selection, label: str) -> Snapshot:
         fill_totals(database, variants)
         fill_calls(database, variants)
         fill_works(database, variants)
-        fill_further(variants, trace, runs)
     kernels: dict[KernelKey, list[Variant]] = {}
     for variant in variants:
         kernels.setdefault(variant.key, []).append(variant)
@@ -173,7 +172,7 @@ def sum_totals(totals: Iterable[Totals]) -> Totals:
         sectors=_sum_if_all_known(part.sectors for part in launched_totals),
         lanes=_sum_if_all_known(part.lanes for part in launched_totals),
         lanes_on=_sum_if_all_known(part.lanes_on for part in launched_totals),
-        further=combined_further(part.further for part in launched_totals),
+        further=further_sums(part.further or {} for part in launched_totals) or None,
     )
 
 
@@ -287,11 +286,6 @@ def _variant(row: Mapping[str, Any]) -> Variant:
         facts=specialization(row),
         row=row,
         stages={s["stage"]: s["artifact"] for s in row["stages"] or () if s["artifact"]},
-        resources={
-            name: row[name]
-            for name in ("registers", "spills", "shared_bytes")
-            if row[name] is not None
-        },
     )
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from kvtrace.converters.diff.model import Totals
 from kvtrace.converters.diff.times import RunCalls
-from kvtrace.converters.diff.variant import Call, Variant, Work
+from kvtrace.converters.diff.variant import Call, Variant
 from kvtrace.figures.identity import NOT_OWN, KernelKey
 from kvtrace.figures.kernels import (
     DEVICE_MEDIAN,
@@ -167,8 +167,8 @@ def fill_calls(database: duckdb.DuckDBPyConnection, variants: Sequence[Variant])
 
 def fill_works(database: duckdb.DuckDBPyConnection, variants: Sequence[Variant]) -> None:
     """Set `works` of each variant: launches, bytes and FLOPs by hash of shapes and scalars."""
-    for variant_index, work, *sums in database.execute(_WORKS).fetchall():
-        variants[variant_index].works[work] = Work(*sums)
+    for variant_index, work, launches, size, flops in database.execute(_WORKS).fetchall():
+        variants[variant_index].works[work] = Totals(launches, bytes=size, flops=flops)
 
 
 def run_calls(database: duckdb.DuckDBPyConnection, run: Run) -> RunCalls:

@@ -21,18 +21,6 @@ class Call:
     tuning_launches: int
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
-    """Launches of a variant with the same shapes and scalars, and their total bytes and FLOPs.
-
-    `bytes` and `flops` are None unless known for each launch.
-    """
-
-    launches: int
-    bytes: int | None
-    flops: int | None
-
-
 @dataclass(slots=True)
 class Variant:
     """A compiled variant of a kernel, with sums over all runs of its side.
@@ -45,12 +33,11 @@ class Variant:
     facts: dict[str, str]
     row: Mapping[str, Any]
     stages: dict[str, str]
-    resources: dict[str, int]
     position: int = 0
     totals: Totals = field(default_factory=Totals)
     calls: dict[int, Call] = field(default_factory=dict)
-    works: dict[int, Work] = field(default_factory=dict)
-    """Work by the hash of shapes and scalars, which is comparable between sides."""
+    works: dict[int, Totals] = field(default_factory=dict)
+    """Launches, bytes and FLOPs by the hash of shapes and scalars, comparable between sides."""
 
     @property
     def label(self) -> str:

@@ -9,7 +9,13 @@ from typing import Any, Final
 
 from kvtrace.converters.diff.added import earlier_stages
 from kvtrace.converters.diff.code import code_stages, compare_code, first_stages
-from kvtrace.converters.diff.figures import figure_values, variant_figures
+from kvtrace.converters.diff.figures import (
+    BYTES,
+    FLOPS,
+    VARIANT_FIGURES,
+    differing,
+    figure_values,
+)
 from kvtrace.converters.diff.match import renamed_source, renamed_stage
 from kvtrace.converters.diff.model import (
     CallChange,
@@ -105,9 +111,6 @@ def _argument_facts(arg: Mapping[str, Any]) -> dict[str, str]:
     return {f"{name} {fact}": str(value) for fact, value in facts.items() if value is not None}
 
 
-_RESOURCES: Final = ("registers", "spills", "shared_bytes")
-
-
 @dataclass(frozen=True, slots=True)
 class Pairing:
     """Both sides of the comparison of a kernel, whose names on both sides are `names`.
@@ -161,17 +164,19 @@ def variant_difference(
     of the variant's times.
     """
     facts = changes(a.facts, b.facts)
+    figures = differing(VARIANT_FIGURES, a, b)
+    exact = (figure for figure in figures if figure.certainty == "exact")
     difference = VariantDifference(
         status="changed",
         label=a.label,
         changes=facts,
         code=_code_difference(pairing, a, b, facts),
-        resources=changes(_common_resources(a, b), _common_resources(b, a)),
+        resources=tuple(Change(f.name, str(f.before), str(f.after)) for f in exact),
         work=_work_changes(a, b) if launches else (),
         times=_time_changes(times) if pairing.count_times else (),
         before=a.totals,
         after=b.totals,
-        figures=variant_figures(a, b),
+        figures=figures,
         **(_compared_calls(pairing.before, a, pairing.after, b) if launches else {}),
     )
     shown = {*code_stages(), "amdgcn"}  # stages whose texts a page shows side by side
@@ -263,15 +268,6 @@ def _changed_numbers(changed: Iterable[Change]) -> dict[str, str]:
     return substitutes
 
 
-def _common_resources(variant: Variant, other: Variant) -> dict[str, str]:
-    """Return the variant's resources as text by name, without those that the other side lacks."""
-    return {
-        name: str(variant.resources[name])
-        for name in _RESOURCES
-        if name in variant.resources and name in other.resources
-    }
-
-
 def _work_changes(a: Variant, b: Variant) -> tuple[Change, ...]:
     """Return changes of launches, and of total bytes and FLOPs if known on both sides."""
     work_changes = []
@@ -281,12 +277,10 @@ def _work_changes(a: Variant, b: Variant) -> tuple[Change, ...]:
     elif relaunched := _count_of_relaunched_calls(a, b):
         what = f"launches of {plural(relaunched, 'call')}"
         work_changes.append(Change(what, "before", "different, with the same sum"))
-    for what, first, second, unit in (
-        ("bytes", before.bytes, after.bytes, "bytes"),
-        ("FLOPs", before.flops, after.flops, "count"),
-    ):
-        if first is not None and second is not None and first != second:
-            work_changes.append(Change(what, *figure_values(first, second, unit)))
+    work_changes += [
+        Change(figure.name, *figure_values(figure))
+        for figure in differing((BYTES, FLOPS), before, after)
+    ]
     return tuple(work_changes)
 
 

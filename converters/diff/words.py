@@ -235,8 +235,7 @@ def other_figures(kernel: KernelDifference) -> list[Change]:
     figures = [figure for figure in kernel.figures if figure.name not in listed]
     figures += [f for variant in kernel.variants for f in variant.figures if f.name == "occupancy"]
     return [
-        Change(f"{f.name} ({f.certainty})", *figure_values(f.before, f.after, f.unit))
-        for f in figures
+        Change(f"{figure.name} ({figure.certainty})", *figure_values(figure)) for figure in figures
     ]
 
 
