@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from kvtrace.addons.ci.comparing import DEFAULT_RULES
+from kvtrace.addons.ci.commands.gate import DEFAULT_RULES
 from kvtrace.converters.diff import compare, headline_text
 from kvtrace.converters.diff.gate import Gate, read_rules
 from kvtrace.converters.diff.markdown import difference_markdown

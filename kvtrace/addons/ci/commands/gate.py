@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 from kvtrace.cli import complain, note
 from kvtrace.cli.options import (
@@ -21,9 +21,18 @@ from kvtrace.cli.options import (
 from kvtrace.cli.parsing import Argument, Option
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kvtrace.converters.diff.model import Answer
     from kvtrace.converters.diff.outputs import Outputs
     from kvtrace.schema.trace import Selection
+
+#: The default rules, if neither the command nor the project has rules. `?` skips figures that a
+#: side lacks. Rules on total bytes and FLOPs would fail whenever a suite gets another test.
+DEFAULT_RULES: Final = (
+    "results?", "findings.new", "spills>+0?", "registers>+10%?", "bytes/launch>+5%?",
+    "flops/launch>+5%?",
+)  # fmt: skip
 
 
 def command(
@@ -92,9 +101,8 @@ def command(
         no_baseline,
         renew_recorded,
     )
-    from kvtrace.addons.ci.commands.analyses import complete_runs
-    from kvtrace.addons.ci.comparing import DEFAULT_RULES, write_sarif
     from kvtrace.addons.ci.recording import STANDARD_ERROR, record_program
+    from kvtrace.analysis.completing import complete
     from kvtrace.converters.diff.gate import project_rules, read_rules
     from kvtrace.converters.diff.outputs import Outputs
     from kvtrace.schema.errors import BadSetting
@@ -118,7 +126,7 @@ def command(
             "installed in the Python that the program runs in"
         )
     else:
-        for line in complete_runs(program_run.selection):
+        for line in complete((program_run.selection,), replay=True):
             note(line)
         saves = save and not program_run.exit_code
         code, answers = _compare_with_baseline(
@@ -126,7 +134,7 @@ def command(
             meaning=meaning, strict=strict,
         )  # fmt: skip
         if sarif is not None:
-            write_sarif(program_run.selection, answers, sarif, tell)
+            _write_sarif(program_run.selection, answers, sarif)
         if saves:
             _save(against, program_run.selection)
     if program_run.exit_code:
@@ -150,7 +158,9 @@ def _compare_with_baseline(
     limits the seconds for comparing the meanings of changed kernels.
     """
     from kvtrace.addons.ci.baselines import has_baseline, no_baseline, open_baseline
-    from kvtrace.addons.ci.comparing import compare_runs, comparison_text
+    from kvtrace.converters.diff import compare
+    from kvtrace.converters.diff.gate import Gate, read_rules
+    from kvtrace.converters.diff.outputs import write_outputs
     from kvtrace.text import terminal_width
 
     if not has_baseline(against):
@@ -163,23 +173,42 @@ def _compare_with_baseline(
         return complain(no_baseline(against)), ()
     labels = (f"baseline {against}", str(after.trace.path))
     problem = f"the program failed with exit code {exit_code}" if exit_code else None
-    comparison = compare_runs(
-        open_baseline(against),
-        after,
-        labels,
-        rules,
-        conditions_of,
-        problem=problem,
-        meaning=meaning,
-    )
-    lines = comparison_text(
-        comparison, terminal_width(), outputs, note if outputs.printed else tell
-    )
+    gate = Gate(read_rules(rules), problem=problem)
+    sides = open_baseline(against), after
+    conditions = conditions_of(sides) if gate.wants_bounds else None
+    difference = compare(*sides, labels=labels, gate=gate, conditions=conditions, meaning=meaning)
+    lines = write_outputs(
+        difference, outputs, sides, gate=gate, width=terminal_width(),
+        tell=note if outputs.printed else tell,
+    )  # fmt: skip
     print_lines(lines, raw=outputs.printed not in (None, "markdown"))
-    difference = comparison.difference
-    if complaint := comparison.gate.complaint():
+    if complaint := gate.complaint():
         return complain(complaint), difference.answers
     return int(difference.stops_merge(strict=strict)), difference.answers
+
+
+def _write_sarif(after: Selection, answers: Sequence[Answer], path: Path) -> None:
+    """Write the findings of runs as a SARIF file, which code-scanning services read.
+
+    `answers`, whether the runs may be merged, become the log's property `answers`.
+
+    Raises:
+        BadSetting: the file cannot be written.
+    """
+    from json import dumps
+
+    from kvtrace.converters.findings import read_findings, sarif, without_proven
+    from kvtrace.converters.output import whole_file
+    from kvtrace.version import __version__
+
+    findings = without_proven(read_findings(after.trace, after.runs))
+    root = after.runs[0].git_root if after.runs else None
+    log = sarif(findings, __version__, root=root)
+    if answers:
+        log["properties"] = {"answers": [asdict(answer) for answer in answers]}
+    with whole_file(path) as file:
+        file.write(dumps(log, indent=2).encode() + b"\n")
+    tell(f"wrote {path}")
 
 
 def _save(name: str, selection: Selection) -> None:

@@ -40,13 +40,13 @@ def command(
         baseline_folder,
         save_baseline,
     )
-    from kvtrace.addons.ci.commands.analyses import complete_runs
+    from kvtrace.analysis.completing import complete
     from kvtrace.cli import note
 
     selection = select(trace or RECORDED, run)
     baseline_folder(name)  # refuses a bad name before anything is replayed
     if replay:
-        for line in complete_runs(selection):
+        for line in complete((selection,), replay=True):
             note(line)
     earlier = baseline_facts(name)
     saved = save_baseline(name, selection)
