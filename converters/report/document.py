@@ -1,11 +1,11 @@
-"""Pages of the report's application that are no report: sentences, bars, tables and facts.
+"""Pages of the report's application that are no report: sentences and tables.
 
 Add-ons build a `DocumentContent`, plain data that the view `document` shows, and write the page of
 `document_page()`. Like a report, it is one file and requests nothing.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, Final, Generic, Literal, TypeVar
 
 from kvtrace.converters.report.pack import json_block
@@ -13,7 +13,7 @@ from kvtrace.converters.report.writing import page_text
 from kvtrace.text import duration, printable
 
 Row = TypeVar("Row")
-Tone = Literal["", "better", "worse"]
+Kind = Literal["words", "number", "prose"]
 #: The block's name, and the view's.
 DOCUMENT: Final = "document"
 
@@ -29,53 +29,28 @@ class PointLine:
 
 @dataclass(frozen=True, slots=True)
 class DocumentCell:
-    """A cell of a table: its text and tone, the number to sort by if it has one, or a line."""
+    """A cell of a table: its text, the number to sort by if it has one, or a line."""
 
     text: str
     number: float | None = None
-    tone: Tone = ""
     line: PointLine | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A column's label, its meaning as a tooltip, and whether its cells are numbers or prose."""
+    """A column's label, and whether its cells are numbers or prose."""
 
     label: str
-    meaning: str
-    kind: Literal["words", "number", "prose"]
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A bar with its text; a thin line spans `spread` if that is known. `kind` is its style."""
-
-    kind: str
-    length: float
-    text: str
-    spread: tuple[float, float] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class BarGroup:
-    """Bars of one thing, and its name; `meaning` is a tooltip."""
-
-    name: str
-    meaning: str
-    bars: Sequence[Bar]
+    kind: Kind
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentSection:
-    """A part of a page: a heading, a sentence, bars and names of their kinds, a table, facts."""
+    """A part of a page: a heading and a table."""
 
     heading: str
-    note: str = ""
-    groups: Sequence[BarGroup] = ()
-    kinds: Mapping[str, str] = field(default_factory=dict)
-    heads: Sequence[Head] = ()
-    rows: Sequence[Sequence[DocumentCell]] = ()
-    facts: Sequence[tuple[str, str]] = ()
+    heads: Sequence[Head]
+    rows: Sequence[Sequence[DocumentCell]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +68,14 @@ class Column(Generic[Row]):
 
     label: str
     cell: Callable[[Row], DocumentCell | str | None]
-    kind: Literal["words", "number", "prose"] = "words"
-    meaning: str = ""
+    kind: Kind = "words"
 
 
 def table(heading: str, columns: Sequence[Column[Row]], rows: Iterable[Row]) -> DocumentSection:
     """Return a section with a table."""
     return DocumentSection(
         heading,
-        heads=[Head(column.label, column.meaning, column.kind) for column in columns],
+        heads=[Head(column.label, column.kind) for column in columns],
         rows=[[_cell(column.cell(row)) for column in columns] for row in rows],
     )
 

@@ -63,10 +63,6 @@ class Context:
         record = self.report.calls[call]
         return self.by_call(table, record.run).rows(record.call_id)
 
-    def of_client(self, table: str, call: int) -> list[dict[str, Any]]:
-        """Return a call's rows of a client's table, as `of_call`; [] without such a table."""
-        return self.of_call(table, call) if table in self.trace.client_tables else []
-
     def by_call(self, table: str, run: int) -> "_RowsByCall":
         """Return a table of the run with this index, sorted by call; it is read once."""
         if (table, run) not in self._tables:
@@ -120,8 +116,7 @@ class BlockSource:
     `blocks` yields the blocks, the most needed first. Sources with a low `order` get room first,
     each up to `share` of the remaining room. `noun` (plural) names the blocks in the note on those
     omitted, and `query` is the SQL that shows their rows (`kvtrace sql`). `types` are dataclasses
-    of an add-on's blocks, from which TypeScript types are generated. `loop_table` is the name of a
-    client's table with the nesting of loops in calls, if any.
+    of an add-on's blocks, from which TypeScript types are generated.
     """
 
     name: str
@@ -131,7 +126,6 @@ class BlockSource:
     query: str
     blocks: Callable[[Context], Iterable[Block]]
     types: tuple[type, ...] = ()
-    loop_table: str | None = None
 
 
 def block_sources() -> tuple[BlockSource, ...]:

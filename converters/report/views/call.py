@@ -6,7 +6,7 @@ from the recorded contents of tensor arguments. A call without ops has no block.
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NotRequired, TypedDict
@@ -15,7 +15,7 @@ import numpy as np
 
 from kvtrace.converters.report.model import Argument
 from kvtrace.converters.report.pack import json_block
-from kvtrace.converters.report.sources import Block, BlockSource, Context, block_sources
+from kvtrace.converters.report.sources import Block, BlockSource, Context
 from kvtrace.converters.report.tensor_elements import Histogram, Layout, elements_of, histogram
 from kvtrace.ir import Module, Value
 from kvtrace.ir import Op as IrOp
@@ -218,13 +218,10 @@ class Op(TypedDict):
 class Loop(TypedDict):
     """A loop with its trip counts over programs (minimum, median, maximum).
 
-    `loop` is the index of the enclosing loop, if known. An add-on's loop that is not an op has an
-    `index` beyond those of ops, and `before` is the index of the op that follows it.
+    `loop` is the index of the enclosing loop, if known.
     """
 
     index: int
-    before: int
-    name: str | None
     stack: int | None
     loop: int | None
     min: int | None
@@ -281,9 +278,8 @@ class CallOps(TypedDict):
 
 
 def _blocks(context: Context) -> Iterable[Block]:
-    loop_tables = [source.loop_table for source in block_sources() if source.loop_table is not None]
     for call in _calls_by_need(context):
-        yield Block(f"call/{call}", partial(_call_block, context, loop_tables, call))
+        yield Block(f"call/{call}", partial(_call_block, context, call))
 
 
 def _calls_by_need(context: Context) -> list[int]:
@@ -309,19 +305,14 @@ def _calls_by_need(context: Context) -> list[int]:
     )
 
 
-def _call_block(context: Context, loop_tables: Sequence[str], call: int) -> str:
+def _call_block(context: Context, call: int) -> str:
     variant = context.report.calls[call].variant
     module = context.module(variant) if variant >= 0 else None
-    nesting = {
-        row["op_index"]: row for table in loop_tables for row in context.of_client(table, call)
-    }
     return json_block(
         {
             "measured": False,
             "ops": [_op(context, row) for row in context.of_call("ops", call)],
-            "loops": [
-                _loop(context, row, module, nesting) for row in context.of_call("loops", call)
-            ],
+            "loops": [_loop(context, row, module) for row in context.of_call("loops", call)],
             "accesses": [_access(row) for row in context.of_call("accesses", call)],
             "dots": [] if module is None else dots_of(module),
             "values": recorded_values(context, call),
@@ -348,24 +339,14 @@ def _op(context: Context, row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _loop(
-    context: Context,
-    row: dict[str, Any],
-    module: Module | None,
-    nesting: Mapping[int, Mapping[str, Any]],
-) -> Loop:
+def _loop(context: Context, row: dict[str, Any], module: Module | None) -> Loop:
     index = row["op_index"]
-    nested = nesting.get(index, {})
     ops = () if module is None else module.ops[index : index + 1]
     outer = (enclosing for op in ops for enclosing in enclosing_ops(op))
     return {
         "index": index,
-        "before": nested.get("before", index),
-        "name": nested.get("name"),
         "stack": context.stack(row["stack_id"]),
-        "loop": next(
-            (enclosing.index for enclosing in outer if enclosing.name in LOOPS), nested.get("loop")
-        ),
+        "loop": next((enclosing.index for enclosing in outer if enclosing.name in LOOPS), None),
         "min": row["trips_min"],
         "median": row["trips_median"],
         "max": row["trips_max"],

@@ -3,15 +3,12 @@
 import { useMemo } from "preact/hooks";
 import { type Nested, type Trips, tripsOf, tripsText, withTrip } from "../accesses/trips";
 import { chosen, setQuery } from "../app/router";
-import { formatCount, shortText } from "../data/format";
+import { formatCount } from "../data/format";
 import { Play } from "./play";
 import { Slider } from "./slider";
 import { stackPlace } from "./text";
 
 export interface SlidLoop extends Nested {
-  readonly name: string | null;
-  /** Further text about the loop. */
-  readonly kind?: string | null;
   readonly stack: number | null;
   /** Of the execution with the most. */
   readonly trips: number;
@@ -56,14 +53,13 @@ function LoopList({ of, all, trips }: LoopListProps) {
   return (
     <ul>
       {of.map((loop) => {
-        const name = shortText(loop.name ?? "loop", 40);
         const place = stackPlace(loop.stack);
         const inner = all.filter((each) => each.loop === loop.index);
         return (
           <li key={loop.index} data-loop={loop.index} data-trips={loop.trips}>
             <Slider
-              name={name}
-              label={`Trip of ${name}, ${place}`}
+              name="loop"
+              label={`Trip of loop, ${place}`}
               size={loop.trips}
               value={trips.get(loop.index) ?? null}
               onChange={(trip) => setTrip(all, loop.index, trip)}
@@ -71,24 +67,21 @@ function LoopList({ of, all, trips }: LoopListProps) {
               <button
                 type="button"
                 class="small"
-                aria-label={`all ${formatCount(loop.trips)} trips of ${name}, ${place}`}
+                aria-label={`all ${formatCount(loop.trips)} trips of loop, ${place}`}
                 aria-pressed={!trips.has(loop.index)}
                 onClick={() => setTrip(all, loop.index, null)}
               >
                 all {formatCount(loop.trips)}
               </button>
               <Play
-                what={`trips of ${name}, ${place}`}
+                what={`trips of loop, ${place}`}
                 step={() => {
                   const trip = Math.min((trips.get(loop.index) ?? -1) + 1, loop.trips - 1);
                   setTrip(all, loop.index, trip);
                   return trip < loop.trips - 1;
                 }}
               />
-              <span class="muted small">
-                {loop.kind ? `${shortText(loop.kind, 40)}, ` : ""}
-                {place}
-              </span>
+              <span class="muted small">{place}</span>
             </Slider>
             {inner.length ? <LoopList of={inner} all={all} trips={trips} /> : null}
           </li>

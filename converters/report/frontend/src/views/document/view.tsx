@@ -1,5 +1,5 @@
-// A page that is no report of a trace, as `kvtrace fleet` writes: sentences, bars, tables and facts. It
-// is then the page's only view.
+// A page that is no report of a trace, as `kvtrace fleet` writes: sentences and tables. It is then the
+// page's only view.
 
 import { NotHere } from "../../app/boundary";
 import type { View, ViewProps } from "../../app/view";
@@ -7,8 +7,7 @@ import { DOCUMENT } from "../../data/page";
 import type { DocumentCell, DocumentContent, DocumentSection, Head } from "../../data/types";
 import { useBlock } from "../../data/use_block";
 import { type Column, Table } from "../../parts/table";
-import { Facts, Note, Pill, Section } from "../../parts/text";
-import { Bars } from "./bars";
+import { Note, Section } from "../../parts/text";
 import "./document.css";
 import { PointLine } from "./point_line";
 
@@ -35,25 +34,18 @@ function DocumentView({ page }: ViewProps) {
   );
 }
 
-function Part({ section }: { section: DocumentSection }) {
-  const { heading, note, groups, kinds, heads, rows, facts } = section;
+function Part({ section: { heading, heads, rows } }: { section: DocumentSection }) {
   return (
     <Section title={heading}>
-      {note ? <p class="wrap">{note}</p> : null}
-      {groups.length ? <Bars label={heading} groups={groups} kinds={kinds} /> : null}
-      {heads.length ? (
-        <Table caption={heading} columns={heads.map(columnOf)} rows={rows} leaving={[]} />
-      ) : null}
-      {facts.length ? <Facts entries={facts} /> : null}
+      <Table caption={heading} columns={heads.map(columnOf)} rows={rows} leaving={[]} />
     </Section>
   );
 }
 
-function columnOf({ label, meaning, kind }: Head, place: number): Column<Row> {
+function columnOf({ label, kind }: Head, place: number): Column<Row> {
   const cellOf = (row: Row): DocumentCell => row[place] as DocumentCell;
   return {
     label,
-    title: meaning,
     number: kind === "number",
     prose: kind === "prose",
     cell: (row) => <CellContent cell={cellOf(row)} />,
@@ -62,10 +54,8 @@ function columnOf({ label, meaning, kind }: Head, place: number): Column<Row> {
   };
 }
 
-function CellContent({ cell: { text, tone, line } }: { cell: DocumentCell }) {
-  if (line) return <PointLine line={line} />;
-  if (tone && text) return <Pill kind={tone === "worse" ? "error" : "fine"}>{text}</Pill>;
-  return <>{text}</>;
+function CellContent({ cell: { text, line } }: { cell: DocumentCell }) {
+  return line ? <PointLine line={line} /> : <>{text}</>;
 }
 
 const view: View = {

@@ -8,7 +8,6 @@ import {
   formatted,
   type Maybe,
   plural,
-  shortText,
 } from "../../data/format";
 import type { CallOps, Loop, Op } from "../../data/types";
 import { code, words } from "../../parts/columns";
@@ -37,7 +36,7 @@ function linesOf({ ops, loops }: CallOps): Line[] {
   }
   const linesIn = (loop: number | null, depth: number): Line[] =>
     (inside.get(loop) ?? [])
-      .sort((a, b) => placeOf(a) - placeOf(b) || a.index - b.index)
+      .sort((a, b) => a.index - b.index)
       .flatMap((each): Line[] => {
         // a loop around that is not known counts all the same
         const here = loop === null && each.loop !== null ? depth + 1 : depth;
@@ -46,11 +45,6 @@ function linesOf({ ops, loops }: CallOps): Line[] {
         return [line, ...linesIn(each.index, here + 1)];
       });
   return linesIn(null, 0);
-}
-
-/** Its place among the ops; a loop with its own index is before the op that it names. */
-function placeOf(each: Op | Loop): number {
-  return "op" in each || each.before === each.index ? each.index : each.before - 0.5;
 }
 
 interface OpListProps {
@@ -132,9 +126,7 @@ function columnsOf(warps: boolean): (Column<Line> | false)[] {
           {op ? (
             <code>{op.op}</code>
           ) : (
-            <span class="muted">
-              loop {loop?.name ? <code>{shortText(loop.name, 40)}</code> : null} {tripsText(loop)}
-            </span>
+            <span class="muted">loop {tripsText(loop)}</span>
           )}
         </span>
       ),
