@@ -24,7 +24,7 @@ from kvtrace.converters.diff.render import (
 from kvtrace.converters.output import whole_file
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.trace import Selection
-from kvtrace.text import json_text
+from kvtrace.text import json_text, size
 
 _Data = TypeVar("_Data")
 
@@ -135,17 +135,21 @@ def write_outputs(
         "markdown": lambda: _text(_markdown(difference, gate, sides)),
         "json": lambda: _json(difference, gate),
         "junit": lambda: difference_junit(difference, gate),
+        "html": lambda: _page(difference, sides, gate, omitted),
     }
+    omitted: list[str] = []
     printed_lines: list[str] | None = None
     for name, form in forms.items():
         destination = getattr(outputs, name)
         if destination == STANDARD_OUTPUT:
             printed_lines = form().rstrip("\n").split("\n")
         elif destination is not None:
-            _write(Path(destination), form(), tell)
-    if outputs.html is not None:
-        page = _write_page(difference, sides, gate, outputs.html, tell)
-        printed_lines = page if page is not None else printed_lines
+            content = form().encode("utf-8", "replace")
+            with whole_file(Path(destination)) as file:
+                file.write(content)
+            tell(f"wrote {destination}" + (f" ({size(len(content))})" if name == "html" else ""))
+            for line in omitted:
+                tell(line)
     if printed_lines is not None:
         return printed_lines
     has_details = verbose or full
@@ -173,32 +177,12 @@ def _json(difference: Difference, gate: Gate) -> str:
     return json_text("diff", content) + "\n"
 
 
-def _write(path: Path, text: str, tell: Callable[[str], object]) -> None:
-    with whole_file(path) as file:
-        file.write(text.encode("utf-8", "replace"))
-    tell(f"wrote {path}")
+def _page(
+    difference: Difference, sides: tuple[Selection, Selection], gate: Gate, omitted: list[str]
+) -> str:
+    """Return the HTML page; `omitted` gets a line for each part that does not fit."""
+    from kvtrace.converters.diff.page import comparison_page
 
-
-def _write_page(
-    difference: Difference,
-    sides: tuple[Selection, Selection],
-    gate: Gate,
-    destination: str,
-    tell: Callable[[str], object],
-) -> list[str] | None:
-    """Write the HTML page to a file and return None; for "-", return its lines."""
-    from tempfile import TemporaryDirectory
-
-    from kvtrace.converters.diff.page import write_comparison
-    from kvtrace.text import size
-
-    if destination == STANDARD_OUTPUT:
-        with TemporaryDirectory(prefix="kvtrace-") as folder:
-            path = Path(folder) / "difference.html"
-            write_comparison(difference, sides, gate, path)
-            return path.read_text(encoding="utf-8").rstrip("\n").split("\n")
-    written = write_comparison(difference, sides, gate, Path(destination))
-    tell(f"wrote {destination} ({size(written.size_bytes)})")
-    for entry in written.dropped:
-        tell(f"  {entry.text} {entry.command}")
-    return None
+    page = comparison_page(difference, sides, gate)
+    omitted += [f"  {entry.text} {entry.command}" for entry in page.dropped]
+    return page.html

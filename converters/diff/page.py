@@ -7,7 +7,6 @@ Texts of both sides have blocks of their own, which the page reads on demand.
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from itertools import zip_longest
-from pathlib import Path
 from typing import Any, Final
 
 from kvtrace.converters.diff.code import code_stages, compare_code
@@ -37,7 +36,7 @@ from kvtrace.converters.diff.words import (
     values_text,
 )
 from kvtrace.converters.profile.recompiles import Change
-from kvtrace.converters.report import WrittenPage
+from kvtrace.converters.report import ReportPage
 from kvtrace.figures.kernels import FURTHER, KERNEL_FIGURES
 from kvtrace.schema.trace import Selection
 
@@ -132,19 +131,19 @@ Row = tuple[str, int | None, str | None, int | None, str | None]
 """Kind (same, changed, removed, added or gap), then number and text of the line, per side."""
 
 
-def write_comparison(
-    difference: Difference, sides: tuple[Selection, Selection], gate: Gate, path: Path
-) -> WrittenPage:
-    """Write the report of AFTER with the difference as one page of at most 20 MiB.
+def comparison_page(
+    difference: Difference, sides: tuple[Selection, Selection], gate: Gate
+) -> ReportPage:
+    """Return the report of AFTER with the difference as one page of at most 20 MiB.
 
     The page has all texts of changed kernels, to show any two side by side.
 
     Raises:
-        BadSetting: the page cannot be made that small, or the file cannot be written.
+        BadSetting: the page cannot be made that small.
     """
     import shlex
 
-    from kvtrace.converters.report import report_data, write_report
+    from kvtrace.converters.report import report_data, report_page
     from kvtrace.converters.report.pack import json_block
 
     after = sides[1]
@@ -159,7 +158,7 @@ def write_comparison(
         kernel["kernel"] = kernel_indexes.get(identity)
     blocks = {"compare": json_block(comparison)}
     blocks |= {name: json_block(value) for name, value in texts.blocks.items()}
-    return write_report(report, after, path, blocks=blocks, start="compare")
+    return report_page(report, after, blocks=blocks, start="compare")
 
 
 def comparison_object(
@@ -183,8 +182,8 @@ def comparison_object(
             for answer in difference.answers
         ],
         "summary": summary(difference),
-        "before": _side_dict(difference.before),
-        "after": _side_dict(difference.after),
+        "before": _fields(difference.before, _SIDE),
+        "after": _fields(difference.after, _SIDE),
         "headline": [_headline_row(row) for row in difference.headline],
         "gate": gate_object(gate or Gate([])),
         "metrics": _metrics(difference.before.totals, difference.after.totals),
@@ -223,13 +222,13 @@ def _device_rows(device: DeviceDifference) -> list[dict[str, Any]]:
     ]
 
 
-def _side_dict(side: Side) -> dict[str, Any]:
-    return {
-        "label": side.label,
-        "runs": list(side.runs),
-        "commit": side.commit,
-        "kernels": side.kernels,
-    }
+#: Fields that the page has as they are.
+_SIDE: Final = ("label", "runs", "commit", "kernels")
+_KERNEL: Final = ("status", "name", "module", "file", "line")
+
+
+def _fields(of: Side | KernelDifference | CodeDifference, names: Sequence[str]) -> dict[str, Any]:
+    return {name: getattr(of, name) for name in names}
 
 
 def _metrics(before: Totals | None, after: Totals | None) -> list[dict[str, Any]]:
@@ -257,11 +256,7 @@ def _metric(name: str, unit: str, pair: Sequence[Any], *, measured: bool) -> dic
 
 def _kernel(kernel: KernelDifference, whole: bool, texts: PageTexts | None) -> dict[str, Any]:
     return {
-        "status": kernel.status,
-        "name": kernel.name,
-        "module": kernel.module,
-        "file": kernel.file,
-        "line": kernel.line,
+        **_fields(kernel, _KERNEL),
         "kernel": None,
         "renamed_from": kernel.renamed_from,
         "similarity": kernel.similarity,

@@ -1,7 +1,7 @@
 """The HTML report: one self-contained page that makes no request.
 
-`report_data` turns a trace's tables into plain data, which tests check, and `write_report` writes
-the data as a page within a size budget. The page's own code is in `frontend/`, built into
+`report_data` turns a trace's tables into plain data, which tests check, and `report_page` packs the
+data into a page within a size budget. The page's own code is in `frontend/`, built into
 `app.html` by `make frontend`; data that its views load later comes from the modules in `views/`.
 
 May import `kvtrace.schema` and what converters share; the command `kvtrace report` imports it.
@@ -20,16 +20,17 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Final
 
+from kvtrace.converters.output import whole_file
 from kvtrace.converters.registry import Conversion, reject_unknown_settings
 from kvtrace.converters.report.data import report_data
 from kvtrace.converters.report.model import Report
-from kvtrace.converters.report.writing import WrittenPage, write_report
+from kvtrace.converters.report.writing import ReportPage, report_page
 from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.trace import Selection
 from kvtrace.text import plural
 
-__all__ = ["CONVERTER", "Report", "WrittenPage", "report_data", "report_of", "write_report"]
+__all__ = ["CONVERTER", "Report", "ReportPage", "report_data", "report_of", "report_page"]
 
 
 _PART_SETTINGS: Final = tuple(field.name for field in fields(RequestedPart))
@@ -61,12 +62,14 @@ class ReportConverter:
         part = {name: settings[name] for name in _PART_SETTINGS if name in settings}
         whole = part.pop("whole", None) is not None
         report = report_of(selection, RequestedPart(**part, whole=whole))
-        written = write_report(report, selection, output, max_mb, source=source)
+        page = report_page(report, selection, max_mb, source=source)
+        with whole_file(output) as file:
+            file.write(page.html.encode())
         totals = report.totals
         counts = f"{plural(totals.launches, 'launch')}, {plural(totals.kernels, 'kernel')}"
         errors = sum(kernel.errors or 0 for kernel in report.kernels)
         counts += f", {plural(errors, 'error')}" if errors else ""
-        omitted_parts = (f"{entry.text} {entry.command}" for entry in written.dropped)
+        omitted_parts = (f"{entry.text} {entry.command}" for entry in page.dropped)
         return Conversion((output,), (counts, *omitted_parts))
 
 

@@ -7,12 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from operator import is_not
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 
-from kvtrace.converters.output import whole_file
 from kvtrace.converters.profile.device_limits import ChosenDevice
 from kvtrace.converters.report.detail import MOST_ROWS, Range, detailed
 from kvtrace.converters.report.findings import MOST_FINDINGS
@@ -365,25 +363,23 @@ _BLOCKS: Final = "<!--kvtrace:blocks-->"
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenPage:
-    """A page on disk: its path and size, and the parts that did not fit."""
+class ReportPage:
+    """The HTML of a page, and the parts that did not fit."""
 
-    path: Path
-    size_bytes: int
+    html: str
     dropped: tuple[Dropped, ...]
 
 
-def write_report(
+def report_page(
     report: Report,
     selection: Selection,
-    path: Path,
     max_mb: float = 20.0,
     *,
     source: bool = True,
     blocks: Mapping[str, str] | None = None,
     start: str = "",
-) -> WrittenPage:
-    """Write the report of a selection's runs as one page of at most `max_mb` MiB.
+) -> ReportPage:
+    """Return the report of a selection's runs as one page of at most `max_mb` MiB.
 
     Parts that do not fit are omitted, the least needed first: ops and accesses of the least
     launched calls, recorded tensors, compiled code of the kernels with least time, then launches
@@ -393,15 +389,13 @@ def write_report(
     Args:
         report: The report's data.
         selection: The runs, from whose tables further data is read.
-        path: The file, replaced if it exists.
         max_mb: Largest size of the page, in MiB.
         source: Include code of the program.
         blocks: Text of additional blocks by name, which are always included.
         start: Address of the view that the page opens at, as behind `#/`.
 
     Raises:
-        BadSetting: the budget is too small for the page without launches and texts, or the file
-            cannot be written.
+        BadSetting: the budget is too small for the page without launches and texts.
     """
     room = int(max_mb * MEBIBYTE) - len(page_text(report.title, {}).encode())
     budget = Budget(report, room, dict(blocks or {}))
@@ -411,20 +405,7 @@ def write_report(
             f"a report of this trace needs at least {max_mb - budget.room() / MEBIBYTE:.2f} MiB, "
             f"more than --max-mb {max_mb:g}"
         )
-    size = _write_page(page_text(report.title, budget.blocks, start), path)
-    return WrittenPage(path, size, tuple(budget.dropped))
-
-
-def _write_page(page: str, path: Path) -> int:
-    """Write the HTML of a page, and return its size in bytes.
-
-    Raises:
-        BadSetting: the file cannot be written.
-    """
-    content = page.encode()
-    with whole_file(path) as file:
-        file.write(content)
-    return len(content)
+    return ReportPage(page_text(report.title, budget.blocks, start), tuple(budget.dropped))
 
 
 def page_text(title: str, blocks: Mapping[str, str], start: str = "") -> str:

@@ -1,6 +1,5 @@
 """Files for other tools and report pages, written once missing passes and stages were run."""
 
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -125,8 +124,7 @@ def page_html(
         BadSetting: The report has no such kernel, or `max_mb` is too small.
 
     """
-    from kvtrace.converters.report import report_of
-    from kvtrace.converters.report import write_report as write
+    from kvtrace.converters.report import report_of, report_page
 
     with _completed(selection, tell, replay):
         report = report_of(selection)
@@ -135,10 +133,7 @@ def page_html(
             if kernel not in names:
                 raise BadSetting(f"the report has no kernel {kernel!r}{nearest(kernel, names)}.")
             address = f"kernel/{names.index(kernel)}"
-        with tempfile.TemporaryDirectory(prefix="kvtrace-page-") as scratch:
-            path = Path(scratch) / "page.html"
-            written = write(report, selection, path, max_mb, source=source, start=address)
-            html = path.read_text(encoding="utf-8")
-    for left_out in written.dropped:
+        page = report_page(report, selection, max_mb, source=source, start=address)
+    for left_out in page.dropped:
         tell(f"{left_out.text} {left_out.command}")
-    return html
+    return page.html
