@@ -23,11 +23,6 @@ def document(name: str, suites: Mapping[str, Iterable[ElementTree.Element]]) -> 
         suite.set("tests", str(len(suite)))
     for total in ("tests", "failures", "skipped", "errors"):
         root.set(total, str(sum(int(suite.get(total, "0")) for suite in root)))
-    return text_of(root)
-
-
-def text_of(root: ElementTree.Element) -> str:
-    """Return an element as the text of an XML document."""
     ElementTree.indent(root)
     text = ElementTree.tostring(root, encoding="unicode")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from itertools import dropwhile
+from itertools import chain, dropwhile
 from typing import Any, Final
 
 import pyarrow as pa
@@ -81,6 +81,11 @@ class CallFacts:
     copied: bool = False
 
 
+#: Columns of `findings` that findings have as they are recorded.
+_SAME: Final = (
+    "access", "arg", "iteration", "address_offset", "past_end_bytes", "lanes", "expression",
+    "method", "reason", "message", "nearest", "assumption",
+)  # fmt: skip
 #: What rows without a call are about: operators, which are no kernels.
 _OPERATORS: Final = CallFacts(kernel="PyTorch")
 
@@ -139,19 +144,19 @@ def read_findings(
     tallies: Counter[Tally] = Counter()
     reasons: Counter[str] = Counter()
     finding_by_key: dict[tuple[str, str], Finding] = {}
-    for row in rows.to_pylist():
-        call = _facts_of(row, calls)
-        finding = suppressed_by(suppressions, finding_of(row, call, stacks, rule_texts, lines.text))
-        tallies[_tally(finding, call, row["rule"])] += 1
-        if finding.verdict == "unknown" and not finding.suppressed:
-            reasons[finding.reason or "no reason was given"] += 1
-        key = (finding.finding_id, finding.kernel)
-        earlier = finding_by_key.get(key)
-        finding_by_key[key] = finding if earlier is None else _with_calls_of(earlier, finding)
+
+    def of_rows() -> Iterator[tuple[Finding, CallFacts, str | None]]:
+        for row in rows.to_pylist():
+            call = _facts_of(row, calls)
+            finding = finding_of(row, call, stacks, rule_texts, lines.text)
+            yield suppressed_by(suppressions, finding), call, row["rule"]
+
     selected_rules = None if rules is None else sorted(rules)
-    for finding, call in _unknowns(unjudged_kernels, calls, selected_rules):
-        tallies[_tally(finding, call, finding.rule)] += finding.calls
-        reasons[finding.reason or ""] += finding.calls
+    unknowns = _unknowns(unjudged_kernels, calls, selected_rules)
+    for finding, call, rule in chain(of_rows(), unknowns):
+        tallies[_tally(finding, call, rule)] += finding.calls
+        if finding.verdict == "unknown" and not finding.suppressed:
+            reasons[finding.reason or "no reason was given"] += finding.calls
         key = (finding.finding_id, finding.kernel)
         earlier = finding_by_key.get(key)
         finding_by_key[key] = finding if earlier is None else _with_calls_of(earlier, finding)
@@ -196,8 +201,11 @@ def _unknowns(
     kernels: Mapping[str, Sequence[KernelWithoutIr]],
     calls: Mapping[tuple[str, int], CallFacts],
     rules: Sequence[str] | None,
-) -> Iterator[tuple[Finding, CallFacts]]:
-    """Yield an *unknown* for each called kernel of those that cannot be judged, by run id."""
+) -> Iterator[tuple[Finding, CallFacts, str]]:
+    """Yield an *unknown* for each called kernel of those that cannot be judged, by run id.
+
+    Each has the facts of a call, and the rule.
+    """
     if rules == []:
         return
     rule = _ACCESSES if rules is None or _ACCESSES in rules else rules[0]
@@ -222,7 +230,7 @@ def _unknowns(
                 calls=len(facts),
                 launches=sum(call.launches for call in facts),
             )
-            yield replace(finding, cause=cause_of(finding)), facts[0]
+            yield replace(finding, cause=cause_of(finding)), facts[0], rule
 
 
 def observed_rules(trace: Trace, runs: Sequence[Run], judged: Container[str]) -> tuple[str, ...]:
@@ -261,22 +269,11 @@ def finding_of(
         file=file,
         line=line,
         column=frame.column,
-        access=row["access"],
-        arg=row["arg"],
+        **{name: row[name] for name in _SAME},
         tensor=call.tensors.get(row["arg"]),
         program=_program(row, "program"),
-        iteration=row["iteration"],
         lane=None if row["lane"] is None else tuple(row["lane"]),
-        address_offset=row["address_offset"],
-        past_end_bytes=row["past_end_bytes"],
-        lanes=row["lanes"],
-        expression=row["expression"],
-        method=row["method"],
-        reason=row["reason"],
-        message=row["message"],
         other_program=_program(row, "other_program"),
-        nearest=row["nearest"],
-        assumption=row["assumption"],
         run=row["run"],
         call=row["call_id"],
         grid=call.grid,
