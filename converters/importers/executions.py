@@ -171,12 +171,10 @@ class Executions:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def finish(
-        self, rows: RunRows, shift: int = 0, *, exact: bool = True
-    ) -> tuple[int, int] | None:
-        """Write all rows, with `shift` added to the times; return the first and last time.
+    def finish(self, rows: RunRows, shift: int = 0, *, exact: bool = True) -> dict[str, int]:
+        """Write all rows, with `shift` added to the times; return when the run started and ended.
 
-        None if there are no rows. `exact`: times are of nanoseconds.
+        These are columns of `runs`; {} if there are no rows. `exact`: times are of nanoseconds.
         """
         self.events.add_host_ranges(self.host)
         columns = dict(self._rows.arrays())
@@ -248,7 +246,9 @@ class Executions:
             )
         begins = np.concatenate([columns["start"][is_possible], events["begin"], host["begin"]])
         ends = np.concatenate([columns["end"][is_possible], events["end"], host["end"]])
-        return (int(begins.min()) + shift, int(ends.max()) + shift) if begins.size else None
+        if not begins.size:
+            return {}
+        return {"started": int(begins.min()) + shift, "ended": int(ends.max()) + shift}
 
     def _stacks(self, rows: RunRows, threads: Integers, moments: Integers) -> Integers:
         """Return the id of the host stack of each thread and moment; NONE if no range was open.

@@ -442,8 +442,7 @@ class _KinetoEvents:
         devices = self.facts.get("deviceProperties", self.facts.get("computeProperties"))
         return ImportedRun(
             {
-                "started": times and times[0],
-                "ended": times and times[1],
+                **times,
                 "host": text(self.facts.get("host_name")),
                 "pid": int32_or_none(self._process),
                 "rank": int32_or_none(job.get("rank")),
@@ -458,7 +457,7 @@ class _KinetoEvents:
             has_all_events=True,
         )
 
-    def _lacks(self, times: tuple[int, int] | None) -> Iterator[str]:
+    def _lacks(self, times: dict[str, int]) -> Iterator[str]:
         yield (
             "torch.profiler records neither arguments of Triton's launches nor IR, so figures that "
             "need them are missing; kvtrace import --into adds these times to a recording that has "
@@ -475,7 +474,7 @@ class _KinetoEvents:
                 "the trace has no Python stacks (with_stack=True records them); stacks have only "
                 "operators"
             )
-        if times and times[0] < EPOCH_NS:
+        if times and times["started"] < EPOCH_NS:
             yield "the trace has no time of day; its times count from an unknown moment"
 
 

@@ -252,11 +252,7 @@ class _Processes:
         marks(rows, self._marks.get(process, []), shift)
         self._collectives.get(process, CollectiveRows()).write(rows, shift)
         times = self._devices.pop(process).finish(rows, shift)
-        return {
-            "pid": int32_or_none(process),
-            "started": times and times[0],
-            "ended": times and times[1],
-        }
+        return {"pid": int32_or_none(process), **times}
 
 
 IMPORTER = Nsys()

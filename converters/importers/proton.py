@@ -161,12 +161,7 @@ class _ChromeTrace:
         for name, begin, end, thread, metrics in self._scopes:
             marks(self._rows, [(name, begin, end, thread)], shift, **metrics)
         lacks = [_LACKS, *(() if shift else (_NO_DATE,))]
-        times = self._device.finish(self._rows, shift)
-        row: dict[str, Any] = {
-            "started": times and times[0],
-            "ended": times and times[1],
-            "devices": [],
-        }
+        row = {**self._device.finish(self._rows, shift), "devices": []}
         return ImportedRun(row, tuple(lacks), self._skipped)
 
 
@@ -226,8 +221,7 @@ def _import_tree(path: Path, content: Any, rows: RunRows) -> ImportedRun:
         if index.isdecimal() and len(index) < 6
     ]
     row = {
-        "started": times and times[0],
-        "ended": times and times[1],
+        **times,
         "devices": devices,
         "settings": {TIMES: SUMS},  # a tree does not record when the device was busy
     }

@@ -1,9 +1,8 @@
 """Figures of many runs as plain data; durations in ns, points in time in ns since 1970."""
 
 from dataclasses import dataclass
-from typing import Literal
 
-Kind = Literal["device", "host"]
+from kvtrace.converters.diff.times import Kind
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,8 @@ from kvtrace.addons.fleet.model import (
     Job,
     JobComparison,
     KernelTimes,
-    Kind,
 )
-from kvtrace.converters.diff.times import THRESHOLD
+from kvtrace.converters.diff.times import THRESHOLD, Kind
 from kvtrace.converters.parallel import in_order
 from kvtrace.converters.query.query import connect, query
 from kvtrace.figures.identity import SOURCE
