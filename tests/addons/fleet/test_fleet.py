@@ -3,7 +3,6 @@
 import json
 import shutil
 import threading
-import time
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -320,16 +319,6 @@ def test_the_command_prints_text_and_json_and_writes_a_page(trace, tmp_path, cap
     fleet = read_fleet(open_trace(trace.path), open_trace(trace.path).select())
     of_command = {"schema": "fleet", "version": 1}
     assert content == of_command | json.loads(json.dumps(asdict(fleet)))
-
-
-def test_a_thousand_jobs_are_judged_and_drawn_quickly():
-    """Statistics alone, without reading: 1,000 kernels over 1,000 jobs."""
-    random = np.random.default_rng(3)
-    logs = random.normal(0, 0.03, (1_000, 1_000))
-    began = time.process_time()
-    for row in np.exp(logs) * 1e4:
-        judge_times("device", dict(enumerate(row.tolist())), 999)
-    assert time.process_time() - began < 10
 
 
 def test_fleet_has_the_same_kernels_as_the_device_time_table():

@@ -71,6 +71,7 @@ NARROW = PROGRAM.replace(".to(tl.int64)", "")
 COMMITS = {
     "first": PROGRAM,
     "again": PROGRAM,
+    "moved": PROGRAM.replace("import torch", '"""Adds."""\n\nimport torch', 1),
     "mask": PROGRAM.replace("mask = offsets < n", "mask = offsets <= n"),
     "block": PROGRAM.replace("= 1000, 128,", "= 1000, 256,"),
     "dtype": PROGRAM.replace("torch.float16", "torch.float32"),

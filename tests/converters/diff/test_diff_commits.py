@@ -47,11 +47,12 @@ def only_kernel(found):
     return kernel
 
 
-def test_one_commit_in_two_checkouts_has_no_differences(recorded, capsys):
-    found = difference(recorded, "again", generic=True)
+@pytest.mark.parametrize("name", ["again", "moved"])
+def test_one_program_in_two_checkouts_has_no_differences(recorded, name, capsys):
+    found = difference(recorded, name, generic=True)
     assert found.empty, difference_text(found)
     assert found.headline == ()
-    sides = [str(recorded / name) for name in ("first", "again")]
+    sides = [str(recorded / each) for each in ("first", name)]
     assert main(["diff", *sides, "--exit-code", "--generic"]) == 0
     assert "no difference in 3 kernels" in capsys.readouterr().out
 

@@ -130,9 +130,3 @@ def test_page_is_written_besides_printed_output(sides, tmp_path, capsys):
     assert main(["diff", one, two, "--html", str(page), "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["empty"] is False
     assert page.stat().st_size > 0
-
-
-def test_two_printed_formats_raise_an_error(sides, capsys):
-    one, two = (str(side.trace.path) for side in sides)
-    assert main(["diff", one, two, "--markdown", "-", "--json"]) == 2
-    assert "cannot both go" in capsys.readouterr().err
