@@ -35,7 +35,6 @@ from kvtrace.converters.timeline.pieces import (
 from kvtrace.converters.timeline.timeline import (
     LAUNCH,
     Counter,
-    Instants,
     Slices,
     Tally,
     Timeline,
@@ -128,8 +127,6 @@ def _encode_timeline(timeline: Timeline, base: int, number: int) -> Iterator[Buf
         thread = f'"pid":{part.track.pid},"tid":{tids.get(part.track, 0)}'
         if isinstance(part, Slices):
             yield from encode_slices(part, thread, base, number)
-        elif isinstance(part, Instants):
-            yield encode_instants(part, thread, base)
         else:
             yield encode_counter(part, thread, base)
 
@@ -157,6 +154,8 @@ def thread_numbers(tracks: Sequence[Track]) -> dict[Track, int]:
 def encode_slices(slices: Slices, thread: str, base: int, run: int) -> Iterator[Buffer]:
     """Yield slices encoded as complete events, ordered by begin, with flows as `bind_id`.
 
+    Those without a duration that are instants become instant events.
+
     Args:
         slices: the slices of one track.
         thread: JSON members with the track's pid and tid.
@@ -168,14 +167,15 @@ def encode_slices(slices: Slices, thread: str, base: int, run: int) -> Iterator[
     table, entry_of_caption = used_entries(
         slices.captions, slices.caption, partial(_event_end, slices.category, comma)
     )
-    event_start = f'{{"ph":"X",{thread},"ts":'.encode()
+    phase = '"i","s":"t"' if slices.are_instants else '"X"'
+    event_start = f'{{"ph":{phase},{thread},"ts":'.encode()
     for rows in _index_chunks(slices):
         event: list[Piece] = [
             Constant(event_start),
             *_microsecond_pieces(slices.begin[rows] - base),
-            Constant(b',"dur":'),
-            *_microsecond_pieces(slices.duration[rows]),
         ]
+        if not slices.are_instants:
+            event += [Constant(b',"dur":'), *_microsecond_pieces(slices.duration[rows])]
         if slices.flow is not None and slices.launch is not None:
             rows_with_flow = np.flatnonzero(slices.flow[rows])
             flow = slices.launch[rows[rows_with_flow]].astype(np.int64) + (run << _LAUNCH_BITS)
@@ -192,20 +192,6 @@ def _index_chunks(slices: Slices) -> Iterator[Integers]:
     for rows in independent_rows(slices.begin, slices.duration):
         for first in range(0, rows.size, _CHUNK):
             yield rows[first : first + _CHUNK]
-
-
-def encode_instants(instants: Instants, thread: str, base: int) -> Buffer:
-    """Return instants encoded as instant events; arguments as `encode_slices`."""
-    table, entry_of_caption = used_entries(
-        instants.captions, instants.caption, partial(_event_end, instants.category, "")
-    )
-    event: list[Piece] = [
-        Constant(f'{{"ph":"i","s":"t",{thread},"ts":'.encode()),
-        *_microsecond_pieces(instants.time - base),
-        Constant(b',"args":{'),
-        Lookup(table, entry_of_caption[instants.caption]),
-    ]
-    return concatenate_rows(event, instants.time.size).data
 
 
 def encode_counter(counter: Counter, thread: str, base: int) -> Buffer:

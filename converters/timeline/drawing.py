@@ -4,6 +4,7 @@ Rows without a time cannot be drawn and are counted in the timeline's `left_out`
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -36,7 +37,6 @@ from kvtrace.converters.timeline.drawing_device import (
 )
 from kvtrace.converters.timeline.launch_rows import Example, LaunchColumns, launch_columns
 from kvtrace.converters.timeline.timeline import (
-    Instants,
     Integers,
     Slices,
     Timeline,
@@ -359,20 +359,14 @@ class _TimelineBuilder:
     def _draw_spans(
         self, track: Track, category: str, spans: list[tuple[int, int, Caption]]
     ) -> None:
-        begin = np.array([span[0] for span in spans], np.int64)
-        duration = np.array([span[1] for span in spans], np.int64)
-        captions = [span[2] for span in spans]
-        slices = Slices(track, category, begin, duration, np.arange(len(spans)), captions)
-        self._draw_lanes(slices)
+        self._draw_lanes(_slices(track, category, spans))
 
     def _draw_instants(
         self, track: Track, category: str, points: list[tuple[int, Caption]]
     ) -> None:
         points = sorted(points, key=lambda point: point[0])
-        time = np.array([point[0] for point in points], np.int64)
-        captions = [point[1] for point in points]
-        instants = Instants(track, category, time, np.arange(len(points)), captions)
-        self._timeline.instants.append(instants)
+        slices = _slices(track, category, [(time, 0, caption) for time, caption in points])
+        self._timeline.slices.append(replace(slices, are_instants=True))
 
     def _draw_lanes(self, slices: Slices) -> None:
         self._timeline.slices += slices.on_lanes()
@@ -380,6 +374,12 @@ class _TimelineBuilder:
     def _leave_out(self, reason: str, count: int = 1) -> None:
         if count:
             self._timeline.left_out[reason] = self._timeline.left_out.get(reason, 0) + count
+
+
+def _slices(track: Track, category: str, spans: list[tuple[int, int, Caption]]) -> Slices:
+    begins, durations, captions = zip(*spans, strict=True)
+    begin, duration = (np.array(times, np.int64) for times in (begins, durations))
+    return Slices(track, category, begin, duration, np.arange(len(spans)), captions)
 
 
 def compile_spans(kernel: dict[str, Any]) -> list[tuple[int, int, Caption]]:

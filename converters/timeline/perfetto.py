@@ -58,7 +58,6 @@ from kvtrace.converters.timeline.protobuf import (
 from kvtrace.converters.timeline.timeline import (
     LAUNCH,
     Counter,
-    Instants,
     Slices,
     Tally,
     Timeline,
@@ -187,12 +186,10 @@ def encode_timelines(
             tally.add(timeline)
 
 
-def _encode_part(part: Slices | Instants | Counter, sequence: int) -> Iterator[Buffer]:
-    if isinstance(part, Slices):
-        return encode_slices(part, sequence)
-    if isinstance(part, Instants):
-        return encode_instants(part, sequence)
-    return encode_counter(part, sequence)
+def _encode_part(part: Slices | Counter, sequence: int) -> Iterator[Buffer]:
+    if isinstance(part, Counter):
+        return encode_counter(part, sequence)
+    return encode_instants(part, sequence) if part.are_instants else encode_slices(part, sequence)
 
 
 def encode_slices(slices: Slices, sequence: int) -> Iterator[Buffer]:
@@ -241,19 +238,19 @@ def _point_chunks(slices: Slices) -> Iterator[tuple[Points, int]]:
             previous_time = int(chunk.times[-1])
 
 
-def encode_instants(instants: Instants, sequence: int) -> Iterator[Buffer]:
+def encode_instants(instants: Slices, sequence: int) -> Iterator[Buffer]:
     """Yield the instants of one track encoded as a packet sequence."""
     strings = _InternedStrings()
     table, entry_of_caption = used_entries(
         instants.captions, instants.caption, partial(_event, _INSTANT, strings)
     )
-    start = int(instants.time[0])
+    start = int(instants.begin[0])
     yield _first_packet(sequence, instants.track, start, strings, instants.category)
     event: list[Piece] = [
         Constant(integer_field(_CATEGORY, 1)),
         Lookup(table, entry_of_caption[instants.caption]),
     ]
-    yield _packets(instants.time, sequence, event)
+    yield _packets(instants.begin, sequence, event)
 
 
 def encode_counter(counter: Counter, sequence: int) -> Iterator[Buffer]:

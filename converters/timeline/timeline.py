@@ -1,6 +1,6 @@
 """Data of timelines, which `drawing.py` builds and every timeline format encodes.
 
-There is one `Timeline` per run: a process with tracks, which have slices, instants and counters.
+There is one `Timeline` per run: a process with tracks, which have slices and counters.
 Slices are columns (NumPy arrays) that refer to captions (name and facts) by index, since many
 slices share a caption. Slices of one track nest; slices that would overlap are on lanes, which are
 tracks beside theirs (below it for a thread) that say so. Times are ns since 1970, UTC.
@@ -93,7 +93,8 @@ class Slices:
 
     All arrays except `begin` and `flow` may be of any integer type that fits their values.
     `caption` has indexes into `captions`, and `launch` the launches' numbers, -1 for none. `flow`
-    has a number that slices of one flow (arrow) share, 0 for none.
+    has a number that slices of one flow (arrow) share, 0 for none. If they `are_instants`, they are
+    points in time: sorted, without a duration.
     """
 
     track: Track
@@ -104,6 +105,7 @@ class Slices:
     captions: Sequence[Caption]
     launch: Integers | None = None
     flow: npt.NDArray[np.uint64] | None = None
+    are_instants: bool = False
 
     @property
     def end(self) -> Integers:
@@ -133,17 +135,6 @@ class Slices:
 
 
 @dataclass(frozen=True, slots=True)
-class Instants:
-    """Points in time on one track, sorted; `caption` has indices into `captions`."""
-
-    track: Track
-    category: str
-    time: Integers
-    caption: Integers
-    captions: Sequence[Caption]
-
-
-@dataclass(frozen=True, slots=True)
 class Counter:
     """A number over time: it is `value[i]` from `time[i]` (ns since 1970) on."""
 
@@ -162,7 +153,6 @@ class Timeline:
 
     process: Track
     slices: list[Slices] = field(default_factory=list)
-    instants: list[Instants] = field(default_factory=list)
     counters: list[Counter] = field(default_factory=list)
     left_out: dict[str, int] = field(default_factory=dict)
     facts: dict[str, str] = field(default_factory=dict)
@@ -177,19 +167,18 @@ class Timeline:
         return replace(
             self,
             slices=slices,
-            instants=[replace(part, time=move(part.time)) for part in self.instants],
             counters=[replace(part, time=move(part.time)) for part in self.counters],
             notes=(*self.notes, why),
         )
 
     @property
-    def parts(self) -> list["Slices | Instants | Counter"]:
-        """All slices, instants and counters."""
-        return [*self.slices, *self.instants, *self.counters]
+    def parts(self) -> list["Slices | Counter"]:
+        """All slices and counters."""
+        return [*self.slices, *self.counters]
 
     @property
     def tracks(self) -> tuple[Track, ...]:
-        """The process and every track with a slice, an instant or a counter; parents first."""
+        """The process and every track with a slice or a counter; parents first."""
         tracks: dict[Track, None] = {self.process: None}
         for part in self.parts:
             track_and_parents = [part.track]
@@ -207,7 +196,7 @@ class Timeline:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of slices and instants drawn by a conversion, and of rows left out by reason."""
+    """Counts of slices drawn by a conversion, and of rows left out by reason."""
 
     drawn: dict[str, int] = field(default_factory=dict)
     left_out: dict[str, int] = field(default_factory=dict)
@@ -215,13 +204,11 @@ class Tally:
     runs: int = 0
 
     def add(self, timeline: Timeline) -> None:
-        """Count a timeline's slices and instants by category, and its rows left out by reason."""
+        """Count a timeline's slices by category, and its rows left out by reason."""
         self.runs += 1
         self.notes |= dict.fromkeys(timeline.notes)
         for part in timeline.slices:
             self.drawn[part.category] = self.drawn.get(part.category, 0) + part.begin.size
-        for points in timeline.instants:
-            self.drawn[points.category] = self.drawn.get(points.category, 0) + points.time.size
         for reason, count in timeline.left_out.items():
             self.left_out[reason] = self.left_out.get(reason, 0) + count
 

@@ -12,7 +12,7 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 from kvtrace.converters.timeline import packets, perfetto
 from kvtrace.converters.timeline.captions import Caption
 from kvtrace.converters.timeline.nesting import lanes
-from kvtrace.converters.timeline.timeline import Counter, Instants, Slices, Timeline, Track
+from kvtrace.converters.timeline.timeline import Counter, Slices, Timeline, Track
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.trace import resolve
 from tests.support.perfetto_builder import Builder, built
@@ -72,7 +72,8 @@ def test_slices_are_byte_identical_to_the_builder(slices, sequence):
 def test_instants_are_byte_identical_to_the_builder(captions, times, data):
     times = np.sort(np.array(times, np.int64)) + EPOCH
     index = [data.draw(st.integers(0, len(captions) - 1)) for _ in times]
-    instants = Instants(THREAD, "mark", times, np.array(index, np.int64), captions)
+    columns = times, np.zeros_like(times), np.array(index, np.int64)
+    instants = Slices(THREAD, "mark", *columns, captions, are_instants=True)
 
     ours = b"".join(bytes(chunk) for chunk in perfetto.encode_instants(instants, 9))
 
