@@ -76,31 +76,27 @@ class Rocprofv3:
 def _import_process(path: Path, tool: Mapping[str, Any], rows: RunRows) -> ImportedRun:
     """Add the rows of one process from its JSON, and return its facts."""
     records = mapping(tool.get("buffer_records"))
-    agents = map(mapping, entries(tool.get("agents")))
     gpus = sorted(
-        (agent for agent in agents if agent.get("type") == _GPU),
+        (agent for agent in _objects(tool.get("agents")) if agent.get("type") == _GPU),
         key=lambda agent: integer(agent.get("logical_node_id", agent.get("node_id"))),
     )
     device_by_agent = {_handle(agent.get("id")): index for index, agent in enumerate(gpus)}
     symbols = {
-        integer(symbol.get("kernel_id")): symbol
-        for symbol in map(mapping, entries(tool.get("kernel_symbols")))
+        integer(symbol.get("kernel_id")): symbol for symbol in _objects(tool.get("kernel_symbols"))
     }
     architecture = text(gpus[0].get("name")) if gpus else None
     operations = _operation_namer(tool)
     device = Executions()
-    for record in map(mapping, entries(records.get("kernel_dispatch"))):
+    for record in _objects(records.get("kernel_dispatch")):
         info = mapping(record.get("dispatch_info"))
         symbol = symbols.get(integer(info.get("kernel_id")), {})
-        start, end = _span(record)
         block = _sizes(info.get("workgroup_size"))
         device.add(
             kernel_name(symbol),
-            start,
-            end,
+            *_span(record),
             device=device_by_agent.get(_handle(info.get("agent_id")), NONE),
             stream=_stream(record, info),
-            correlation=integer(mapping(record.get("correlation_id")).get("internal")),
+            correlation=_correlation(record),
             graph=integer(record.get("graph_exec_id")) or NONE,
             node=integer(record.get("graph_node_id")) or NONE,
             grid=blocks(_sizes(info.get("grid_size")), block),
@@ -108,26 +104,22 @@ def _import_process(path: Path, tool: Mapping[str, Any], rows: RunRows) -> Impor
             registers=vector_registers(symbol, architecture),
             shared=integer(info.get("group_segment_size")),
         )
-    for record in map(mapping, entries(records.get("memory_copy"))):
-        start, end = _span(record)
+    for record in _objects(records.get("memory_copy")):
         source = device_by_agent.get(_handle(record.get("src_agent_id")), NONE)
         target = device_by_agent.get(_handle(record.get("dst_agent_id")), NONE)
         device.add(
             operations(record) or "memory copy",
-            start,
-            end,
+            *_span(record),
             device=source if target == NONE else target,
             stream=_stream(record, {}),
-            correlation=integer(mapping(record.get("correlation_id")).get("internal")),
+            correlation=_correlation(record),
             kind=COPY,
             size=integer(record.get("bytes")),
         )
     for api in _APIS:
-        for record in map(mapping, entries(records.get(api))):
-            start, end = _span(record)
-            correlation = integer(mapping(record.get("correlation_id")).get("internal"))
+        for record in _objects(records.get(api)):
             thread = integer(record.get("thread_id"))
-            device.call(operations(record) or "?", start, end, thread, correlation)
+            device.call(operations(record) or "?", *_span(record), thread, _correlation(record))
     ranges = list(_ranges(tool, records))
     marks(rows, ranges, 0)
     left_out = {
@@ -160,15 +152,13 @@ def _import_csv(path: Path, lines: "csv.DictReader[str]", rows: RunRows) -> Impo
         )
     agents = _agents_beside(path)
     for row in _whole_rows(path, lines, rows):
-        start, end = _span(row)
         stream = integer(row.get("stream_id") or row.get("queue_id"))
         correlation = integer(row.get("correlation_id"))
         if not has_kernels:
             target = agents.device(row.get("destination_agent_id"))
             device.add(
                 text(row.get("direction")) or "memory copy",
-                start,
-                end,
+                *_span(row),
                 device=agents.device(row.get("source_agent_id")) if target == NONE else target,
                 stream=stream,
                 correlation=correlation,
@@ -178,8 +168,7 @@ def _import_csv(path: Path, lines: "csv.DictReader[str]", rows: RunRows) -> Impo
         block = _sizes(row, "workgroup_size_")
         device.add(
             (text(row.get("kernel_name")) or "?").removesuffix(".kd"),
-            start,
-            end,
+            *_span(row),
             device=agents.device(row.get("agent_id")),
             grid=blocks(_sizes(row, "grid_size_"), block),
             block=block,
@@ -282,7 +271,7 @@ def device_entry(number: int, agent: Mapping[str, Any]) -> dict[str, Any]:
     """Return the entry of `runs.devices` for a GPU; the capability is AMD's architecture name."""
     memory = sum(
         integer(bank.get("size_in_bytes"))
-        for bank in map(mapping, entries(agent.get("mem_banks")))
+        for bank in _objects(agent.get("mem_banks"))
         if integer(bank.get("size_in_bytes")) > 0
     )
     return {
@@ -315,14 +304,21 @@ def _ranges(
     strings = mapping(tool.get("strings"))
     messages = {
         integer(message.get("key")): text(message.get("value"))
-        for message in map(mapping, entries(strings.get("marker_api")))
+        for message in _objects(strings.get("marker_api"))
     }
-    for record in map(mapping, entries(records.get("marker_api"))):
-        start, end = _span(record)
-        correlation = integer(mapping(record.get("correlation_id")).get("internal"))
-        name = messages.get(correlation)
+    for record in _objects(records.get("marker_api")):
+        name = messages.get(_correlation(record))
         if name:
-            yield name, start, end, integer(record.get("thread_id"))
+            yield name, *_span(record), integer(record.get("thread_id"))
+
+
+def _objects(value: Any) -> Iterator[dict[str, Any]]:
+    """Return the entries of a JSON array, {} for those that are no objects."""
+    return map(mapping, entries(value))
+
+
+def _correlation(record: Mapping[str, Any]) -> int:
+    return integer(mapping(record.get("correlation_id")).get("internal"))
 
 
 def _handle(value: Any) -> int:

@@ -32,6 +32,8 @@ _SAME: Final = (
     "name", "kind", "dtype", "device", "offset_bytes", "storage_bytes", "alias_group", "alignment",
     "scalar",
 )  # fmt: skip
+_ON_HOST: Final = ("launches", "tuning_launches", "runs", "host_ns")
+_ON_DEVICE: Final = ("device_ns", "device_executions")
 #: Most calls on a page.
 _MOST_CALLS: Final = 5_000
 
@@ -208,15 +210,8 @@ class CallRows:
                 grid=(row["grid_x"], row["grid_y"], row["grid_z"]),
                 args=tuple(self.arguments.setdefault(arg, len(self.arguments)) for arg in args),
                 stack=stacks.get(row["stack_id"]),
-                launches=figures_of_call["launches"] or 0,
-                tuning_launches=figures_of_call["tuning_launches"] or 0,
-                runs=figures_of_call["runs"] or 0,
-                host_ns=figures_of_call["host_ns"] or 0,
+                **measured_sums(figures_of_call, on_device=self.on_device),
                 host_median_ns=figures_of_call["host_median_ns"],
-                device_ns=figures_of_call["device_ns"] or 0 if self.on_device else None,
-                device_executions=figures_of_call["device_executions"] or 0
-                if self.on_device
-                else None,
                 device_median_ns=figures_of_call["device_median_ns"],
             )
             done = self.done.get(index)
@@ -261,6 +256,15 @@ class CallRows:
                 sums.timed += 1
                 sums.device_ns += int(device_ns[index]) * run_count / int(executions[index])
         return by_kernel
+
+
+def measured_sums(sums: Mapping[str, int | None], *, on_device: bool) -> dict[str, Any]:
+    """Return what was measured of calls, as fields of `Kernel` and `Call`: 0 if missing.
+
+    Figures of devices are None unless `on_device`.
+    """
+    host = {name: sums.get(name) or 0 for name in _ON_HOST}
+    return host | {name: (sums.get(name) or 0) if on_device else None for name in _ON_DEVICE}
 
 
 def _with_work(call: Call, row: Row, work: Work, limits: DeviceLimits | None) -> Call:

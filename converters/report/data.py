@@ -59,6 +59,11 @@ from kvtrace.schema.trace import Trace
 from kvtrace.schema.without_ir import kernels_without_ir
 
 _FINDING_OPS: Final = ("finding_id", "call_id", "op_index", "other_op_index")
+#: Fields of runs that the page has as they are.
+_SAME: Final = (
+    "run_id", "command", "directory", "host", "pid", "rank", "git_commit", "git_branch",
+    "git_dirty", "mode", "ending", "sealed", "schema_version", "self_overhead_ns", "dropped_rows",
+)  # fmt: skip
 #: Most runs whose sentence of what cannot be judged is shown.
 _LEFT_OUT: Final = 4
 
@@ -385,28 +390,14 @@ def _page_run(place: int, runs: Sequence[TraceRun]) -> Run:
         label = f"run {run.run_id}"
     overhead = overhead_percent(run)
     return Run(
-        run_id=run.run_id,
+        **{name: getattr(run, name) for name in _SAME},
         label=label,
-        command=run.command,
-        directory=run.directory,
-        host=run.host,
-        pid=run.pid,
-        rank=run.rank,
         started=None if started is None else _iso_time(started),
         duration_ns=None if started is None or ended is None else ended - started,
-        git_commit=run.git_commit,
-        git_branch=run.git_branch,
-        git_dirty=run.git_dirty,
         versions=dict(run.versions),
         devices=tuple(_device_text(device) for device in run.devices),
-        mode=run.mode,
         settings=dict(run.settings),
-        ending=run.ending,
-        sealed=run.sealed,
-        schema_version=run.schema_version,
-        self_overhead_ns=run.self_overhead_ns,
         overhead=None if overhead is None else overhead_text(overhead),
-        dropped_rows=run.dropped_rows,
     )
 
 

@@ -13,7 +13,7 @@ from kvtrace.converters.disassembly import disassembler
 from kvtrace.converters.findings.model import DEFECTS
 from kvtrace.converters.profile.device_limits import occupancy_of
 from kvtrace.converters.profile.recompiles import Recompile, variants_of
-from kvtrace.converters.report.calls import CallRows
+from kvtrace.converters.report.calls import CallRows, measured_sums
 from kvtrace.converters.report.model import (
     Kernel,
     Recompiled,
@@ -41,6 +41,8 @@ _SAME: Final = (
     "kernel_id", "target", "warp_size", "num_warps", "num_ctas", "num_stages", "shared_bytes",
     "registers", "spills", "cache_hit", "cache_key", "compile_ns",
 )  # fmt: skip
+#: Sums over the calls of a variant.
+_SUMS: Final = ("launches", "calls", "host_ns")
 #: Columns of a kernel's first variant that are shown as the kernel's.
 _FIRST: Final = (*_KEY, "line", "origin")
 #: Figures of a kernel that are summed, or of which the largest is shown, over its variants.
@@ -171,14 +173,13 @@ class KernelRows:
                     recompiled = self._recompiled(run_index, of_run[index], new_indexes)
                     self._add_stage_artifacts(row, sizes)
                     sums_of_variant = sums.get(index, {})
+                    counts: dict[str, Any] = {n: sums_of_variant.get(n) or 0 for n in _SUMS}
                     variants.append(
                         Variant(
                             **self._variant(row, int(self.kernel[index]), run_index, sizes, origin),
                             recompiled=recompiled,
                             reason=of_run[index].reason(_MOST_CHANGES),
-                            launches=sums_of_variant.get("launches") or 0,
-                            calls=sums_of_variant.get("calls") or 0,
-                            host_ns=sums_of_variant.get("host_ns") or 0,
+                            **counts,
                         )
                     )
         return tuple(variants)
@@ -333,20 +334,10 @@ def kernels_of(
         kernels.append(
             Kernel(
                 name=first["name"] or "(no name)",
-                module=first["module"],
-                file=first["file"],
-                line=first["line"],
-                origin=first["origin"],
+                **{name: first[name] for name in ("module", "file", "line", "origin")},
                 variants=tuple(variants_by_kernel[kernel]),
                 calls=sums_of_kernel.get("calls") or 0,
-                launches=sums_of_kernel.get("launches") or 0,
-                tuning_launches=sums_of_kernel.get("tuning_launches") or 0,
-                runs=sums_of_kernel.get("runs") or 0,
-                host_ns=sums_of_kernel.get("host_ns") or 0,
-                device_ns=sums_of_kernel.get("device_ns") or 0 if on_device else None,
-                device_executions=sums_of_kernel.get("device_executions") or 0
-                if on_device
-                else None,
+                **measured_sums(sums_of_kernel, on_device=on_device),
                 bytes=None if replayed is None else replayed.bytes,
                 flops=None if replayed is None else replayed.flops,
                 best_ns=best_ns,
