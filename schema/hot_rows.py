@@ -1,6 +1,6 @@
-"""Launch rows of the hot path as columns of the table `launches`, without NumPy.
+"""Conversion of the hot path's launch rows to columns of the table `launches`, without NumPy.
 
-`_hot_rows.h` makes the columns in C, ten times as fast as `columns_in_python`.
+`_hot_rows.h` does the same in C, ten times as fast as `columns_in_python`.
 """
 
 from array import array
@@ -19,19 +19,21 @@ _MOST_DISORDER_NS: Final = 10_000_000
 #: The number of `graph_capture` in `PHASES`.
 _GRAPH_CAPTURE: Final = PHASES.index("graph_capture")
 
-#: In the bytes of a device's number: there is no device, -1.
-_NONE: Final = b"\xff"
+#: A byte of -1, the number of no device; small numbers of devices do not have it.
+_NO_DEVICE: Final = b"\xff"
 
 _PHASES = array_of(PHASES, pa.string())
 _TYPES: Final = {"q": pa.int64(), "i": pa.int32()}
 
 
 class LaunchRows(NamedTuple):
-    """Launches by column, as bytes in Arrow's layout, and further facts about the launches.
+    """Launches as columns of bytes in Arrow's layout.
 
-    `fields` are the columns of `FIELDS`; the graph's number, which was part of the phase, is in
-    `graph`. `on_device` and `in_graph` are bit masks, None if all bits are set. `copied` lists
-    (number of the copy, `seq`, call id) of launches whose tensors were copied.
+    `fields` are the columns of `FIELDS`. `graph` has the number of each launch's CUDA graph, which
+    the hot path packs into the phase. `on_device` and `in_graph` are bit masks of launches with a
+    device, and with a graph; None if all have one. `threads` are the ids of launching threads.
+    `copied` lists (number of the copy, `seq`, call id) of launches whose tensors were copied.
+    `stepped_back`: the clock was set back.
     """
 
     fields: tuple[bytes, ...]
@@ -94,9 +96,10 @@ def launch_rows(
     saw_graph_capture: bool,
     stepped_back: bool,
 ) -> LaunchRows:
-    """Return launches by column, with what follows from the columns; C makes the parameters, too.
+    """Return the columns with masks, threads and copies; the parameters come from C or Python.
 
-    Where all launches are alike in a column, as nearly always, its numbers are not looked at.
+    Columns are nearly always equal in all launches, which comparing their bytes tells at once: then
+    no number is unpacked.
     """
     columns, zeros = dict(zip(FIELDS, fields, strict=True)), bytes(len(seq))
     rows = len(zeros) // 8
@@ -110,7 +113,7 @@ def launch_rows(
         fields,
         seq,
         graph,
-        _bits(n >= 0 for n in memoryview(device).cast("i")) if _NONE in device else None,
+        _bits(n >= 0 for n in memoryview(device).cast("i")) if _NO_DEVICE in device else None,
         bytes(-(-rows // 8)) or None if graph == zeros else _bits(map(bool, _numbers(graph))),
         set(_numbers(thread)),
         [(copy, number, call) for copy, number, call in copied if copy],

@@ -1,4 +1,4 @@
-"""Work of the recording that Python's garbage collector does not count (`_hot_collector.h`)."""
+"""Recording without an effect on when Python's garbage collector runs (`_hot_collector.h`)."""
 
 import gc
 import sys
@@ -9,11 +9,12 @@ _IN_STEPS: Final = (3, 14, 0) <= sys.version_info[:3] < (3, 14, 5)
 
 
 class Uncounted:
-    """A context in which no full collection begins by itself, and after which none is nearer.
+    """A context that suspends full collections, and restores the collector's counts on exit.
 
-    Contexts may be nested, and entered in several threads at once. If modules were imported in the
-    context, or with `leaves_objects`, young objects are made old at its end: they would be counted
-    later.
+    The program's next full collection thus comes no earlier than without the recording. Contexts
+    may be nested, and entered in several threads at once. If the context imported modules, or
+    `leaves_objects` that stay alive, it ends with a collection of young objects, which would be
+    counted later.
     """
 
     __slots__ = ("_modules", "_native", "leaves_objects")

@@ -5,8 +5,8 @@ dialect, so the parser does not depend on Triton's version.
 """
 
 import re
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
 
 from kvtrace.ir.attribute_reader import AttributeReader
 from kvtrace.ir.attributes import (
@@ -48,8 +48,7 @@ _BLOCK_LABEL = re.compile(_LABEL, re.ASCII)
 _BLOCK_ARGUMENT = re.compile(_NAME, re.ASCII)
 _LINE_OF_ALIAS = re.compile(r"\n[#!]")
 _ALIAS = re.compile(r"[#!][A-Za-z_][\w$]*+(?:\.[\w$]++)*+[ ]=", re.ASCII)
-# Texts that repeat from op to op are cached. A text is cached only if the strict reader, started at
-# its beginning, ended exactly at its end, so that the text has the same meaning at any position.
+# Texts that repeat from op to op; each begins with other characters.
 _PROPERTIES = re.compile(r"\s*<\{.*?\}>", re.ASCII)
 _SIGNATURE = re.compile(r"\s*:\s*\([^\n]*?(?= loc\()")
 _PLAIN_SIGNATURE = re.compile(r"\s*:\s*\(([^()]*+)\) -> (?:([^(),]++)|\(([^()]*+)\))$")
@@ -79,6 +78,8 @@ _ADDED_RANKS: Final = {
     "tt.reduce": -1,
 }
 _NO_ATTRIBUTES: Final[Mapping[str, Attribute]] = {}
+
+T = TypeVar("T")
 
 
 def parse(text: str, target: str = "") -> Module:
@@ -125,9 +126,7 @@ class _Parser(AttributeReader):
         self._value_count = 0
         self._values: dict[str, Value] = {}
         self._scopes: list[_Scope] = [_Scope()]
-        self._cached_properties: dict[str, Mapping[str, Attribute]] = {}
-        self._cached_signatures: dict[str, FunctionType] = {}
-        self._cached_locations: dict[str, Location] = {}
+        self._read_texts: dict[str, Any] = {}
 
     def module(self, target: str) -> Module:
         """Read the whole text, one operation and aliases; the op may name its own target."""
@@ -252,13 +251,13 @@ class _Parser(AttributeReader):
         op.operands = tuple(uses)
         if successors:
             op.successors = self._successors(successors, block, header.start("successors"))
-        attributes = self._properties()
+        attributes = self._once(_PROPERTIES, self._read_properties)
         if self.sees("({"):
             self._regions(op)
         if self.text.startswith("{", self.position):
             attributes = {**attributes, **self.dictionary("{", "}")}
         op.attributes = attributes
-        signature = self._signature()
+        signature = self._once(_SIGNATURE, self._read_signature)
         self._check_operands(op, signature, header)
         self._check_ranks(op, signature, header.start())
         if results or signature.results:
@@ -441,34 +440,35 @@ class _Parser(AttributeReader):
                 self.fail(f"{name} is used in two regions before its definition", at)
             outer[name] = (value, at)
 
-    def _properties(self) -> Mapping[str, Attribute]:
-        candidate = _PROPERTIES.match(self.text, self.position)
-        if candidate is None:
-            return self.dictionary("<{", "}>") if self.sees("<{") else _NO_ATTRIBUTES
-        cached = self._cached_properties.get(candidate.group())
-        if cached is not None:
-            self.position = candidate.end()
-            return cached
-        entries = self.dictionary("<{", "}>")
-        if self.position == candidate.end():
-            self._cached_properties[candidate.group()] = entries
-        return entries
+    def _once(self, text: re.Pattern[str], read: Callable[[], T]) -> T:
+        """Return what `read` makes of a text at the position; a text that repeats is read once.
 
-    def _signature(self) -> FunctionType:
-        candidate = _SIGNATURE.match(self.text, self.position)
-        cached = self._cached_signatures.get(candidate.group()) if candidate else None
-        if cached is not None and candidate:
+        It is kept only if the strict reader ends exactly at the text's end: then it has the same
+        meaning at any position.
+        """
+        candidate = text.match(self.text, self.position)
+        if candidate is None:
+            return read()
+        result: T | None = self._read_texts.get(candidate.group())
+        if result is None:
+            result = read()
+            if self.position == candidate.end():
+                self._read_texts[candidate.group()] = result
+        else:
             self.position = candidate.end()
-            return cached
+        return result
+
+    def _read_properties(self) -> Mapping[str, Attribute]:
+        return self.dictionary("<{", "}>") if self.sees("<{") else _NO_ATTRIBUTES
+
+    def _read_signature(self) -> FunctionType:
+        candidate = _SIGNATURE.match(self.text, self.position)
         signature = self._plain_signature(candidate.group()) if candidate else None
         if signature and candidate:
             self.position = candidate.end()
-        else:
-            self.expect(":")
-            signature = self.function_type()
-        if candidate and self.position == candidate.end():
-            self._cached_signatures[candidate.group()] = signature
-        return signature
+            return signature
+        self.expect(":")
+        return self.function_type()
 
     def _plain_signature(self, text: str) -> FunctionType | None:
         """Return a signature with cached types only, or None for other signatures."""
@@ -487,18 +487,11 @@ class _Parser(AttributeReader):
 
     def _trailing_location(self) -> Location:
         candidate = _LOCATION.match(self.text, self.position)
-        if candidate:
-            alias = self.attribute_aliases.get(candidate.group(1))
-            if isinstance(alias, LocationAttribute):
-                self.position = candidate.end()
-                return alias.value
-            cached = self._cached_locations.get(candidate.group())
-            if cached is not None:
-                self.position = candidate.end()
-                return cached
-        if not self.sees("loc("):
-            return UNKNOWN
-        location = self.location()
-        if candidate and self.position == candidate.end():
-            self._cached_locations[candidate.group()] = location
-        return location
+        alias = self.attribute_aliases.get(candidate.group(1)) if candidate else None
+        if candidate and isinstance(alias, LocationAttribute):
+            self.position = candidate.end()
+            return alias.value
+        return self._once(_LOCATION, self._read_location)
+
+    def _read_location(self) -> Location:
+        return self.location() if self.sees("loc(") else UNKNOWN

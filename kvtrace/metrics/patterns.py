@@ -59,8 +59,7 @@ class Patterns:
         """The number of programs with an active lane."""
         if self.active is None:
             return len(self.programs) if self.lanes.size else 0
-        is_active: Flags = self.active.any(axis=1)
-        return int(is_active[self.pattern_of_program].sum())
+        return int(np.asarray(self.active.any(axis=1))[self.pattern_of_program].sum())
 
     def active_lanes(self, pattern_index: int) -> Integers:
         """Return the byte offsets of a pattern's active lanes, in row-major order."""

@@ -331,44 +331,40 @@ class Walk:
     def set_computed(self, op: Op, result: Term) -> None:
         """Set the ideal result of an integer op; record the op if the result may not fit."""
         value = op.results[0]
-        bits = integer_bits(value.type) or 64
+        bits, shape = integer_bits(value.type) or 64, shape_of(value.type)
         low, high = signed_range(bits)
         if len(result.coefficients) > _MOST_MONOMIALS:
             self.set_wrapped_unknown(value, op, "arithmetic of too many terms")
             return
         if result.low < -_WIDEST or result.high > _WIDEST:
-            self._note(op, value, result, followed=False)
+            self._note(op, result, bits, shape, followed=False)
             self.values[value.id] = wrapped(result, bits, signed=True)
             return
         if result.low < low or result.high > high:
-            self._note(op, value, result)
+            self._note(op, result, bits, shape)
         self.values[value.id] = result
 
     def set_wrapped_unknown(self, value: Value, op: Op, reason: str) -> None:
         """Set an unknown result for an integer op, and record that it may wrap around."""
-        key = (self.key(op, value.position), reason)
-        at = self.coordinates(shape_of(value.type))
-        anything = Symbol("unknown", key, -_WIDEST, _WIDEST, at).term
-        self._note(op, value, anything, followed=False)
+        key, shape = (self.key(op, value.position), reason), shape_of(value.type)
+        anything = Symbol("unknown", key, -_WIDEST, _WIDEST, self.coordinates(shape)).term
+        self._note(op, anything, integer_bits(value.type) or 64, shape, followed=False)
         self.set_unknown(value, op, reason)
 
-    def _note(self, op: Op, value: Value, result: Term, *, followed: bool = True) -> None:
-        if op.name not in GROWING and not op.regions:
-            return  # the result fits if the operands do
-        bits, shape = integer_bits(value.type) or 64, shape_of(value.type)
-        self.arithmetic.append(
-            Arithmetic(
-                **self.place_fields(op), result=result, bits=bits, shape=shape, followed=followed
+    def _note(
+        self, op: Op, result: Term, bits: int, shape: tuple[int, ...], *, followed: bool = True
+    ) -> None:
+        if op.name in GROWING or op.regions:  # else the result fits if the operands do
+            place = self.place_fields(op)
+            self.arithmetic.append(
+                Arithmetic(**place, result=result, bits=bits, shape=shape, followed=followed)
             )
-        )
 
     def record_counter(self, loop: Op, result: Term, bits: int) -> None:
         """Record a loop's counter as arithmetic if it may not fit into its width."""
         low, high = signed_range(bits)
         if result.low < low or result.high > high:
-            self.arithmetic.append(
-                Arithmetic(**self.place_fields(loop), result=result, bits=bits, shape=())
-            )
+            self._note(loop, result, bits, ())
 
     def record_division(self, op: Op, divisor: Term) -> None:
         """Record a division if its divisor may be 0."""
@@ -417,42 +413,29 @@ class Walk:
         attributes = function.attributes.get("arg_attrs")
         if not isinstance(attributes, ArrayAttribute):
             return
-        for position, entries in enumerate(attributes):
-            if not isinstance(entries, DictionaryAttribute) or position >= len(arguments):
-                continue
-            for name, attribute in entries.entries.items():
-                if name not in _HINTS:
-                    continue
-                term = self.values.get(arguments[position].id)
-                argument = position if isinstance(term, Pointer) else None
-                self.hints.append(
-                    Hint(
-                        op=function,
-                        what=_HINTS[name],
-                        numbers=_numbers(attribute),
-                        term=ZERO if isinstance(term, Pointer) else _as_integer(term),
-                        value=arguments[position],
-                        argument=argument,
-                        position=position,
-                    )
-                )
+        for position, (value, entries) in enumerate(zip(arguments, attributes, strict=False)):
+            if isinstance(entries, DictionaryAttribute):
+                for name, attribute in entries.entries.items():
+                    if name in _HINTS:
+                        self._add_hint(function, name, attribute, value, position=position)
 
     def _hint(self, op: Op, name: str) -> None:
         """Record a hint on an op's result, or on its body's argument (`tt.divisibility_arg1`)."""
         hint_name, _, argument_number = name.partition("_arg")
-        if hint_name not in _HINTS:
-            return
-        value, loops = op.results[0] if op.results else None, self.loops
+        values, loops = op.results[:1], self.loops
         if argument_number:
             arguments = op.regions[0].blocks[0].arguments if op.regions else ()
-            value = (
-                arguments[int(argument_number)] if int(argument_number) < len(arguments) else None
-            )
+            values = arguments[int(argument_number) :][:1]
             loops = (*loops, *(loop for loop in self.found_loops[-1:] if loop.op is op))
-        if value is None:
-            return
+        if hint_name in _HINTS:
+            for value in values:
+                self._add_hint(op, hint_name, op.attributes[name], value, loops=loops)
+
+    def _add_hint(
+        self, op: Op, name: str, attribute: Attribute, value: Value, **place: Any
+    ) -> None:
         formula = self.values.get(value.id)
-        argument, term = None, _as_integer(formula)
+        argument, term = None, formula if isinstance(formula, Term) else None
         if isinstance(formula, Condition):
             term = choice(formula, 1, 0)
         if isinstance(formula, Pointer) and len(formula.choices) == 1:
@@ -460,15 +443,15 @@ class Walk:
         self.hints.append(
             Hint(
                 op=op,
-                what=_HINTS[hint_name],
-                numbers=_numbers(op.attributes[name]),
+                what=_HINTS[name],
+                numbers=_numbers(attribute),
                 term=term,
                 value=value,
                 argument=argument,
                 guard=self.guard,
-                loops=loops,
                 shape=shape_of(value.type),
                 element_bytes=0 if argument is None else pointee_bytes(value.type),
+                **place,
             )
         )
 
@@ -487,10 +470,6 @@ def _numbers(attribute: Attribute) -> tuple[int, ...]:
     if isinstance(attribute, DenseAttribute | DenseArrayAttribute):
         return tuple(int(number) for number in attribute.values)
     return ()
-
-
-def _as_integer(formula: Formula | None) -> Term | None:
-    return formula if isinstance(formula, Term) else None
 
 
 def _argument(position: int, type_: Type) -> Formula | None:

@@ -38,12 +38,6 @@ if TYPE_CHECKING:
 #: Widest bound that decides, relative to the root mean square of an output: a wider one would call
 #: visibly different results the same. Rounding to the output's type is added.
 _WIDEST: Final = 2.0**-4
-#: Numbers of which all are rounded in one direction once in 2,048 times.
-_FEWEST: Final = 12
-#: Shares of a bound that roundings of many numbers, or of a few, seldom reach; and the effect of
-#: rounded constants, in roundings of the result.
-_SHARES: Final = 1 / 8, 1 / 4
-_CONSTANTS: Final = 4.0, 8.0
 #: Factor that covers the rounding of a distance in float64.
 _UPWARDS: Final = 1 + 2.0**-20
 
@@ -353,7 +347,9 @@ def _is_one_sided(was: Numbers, is_now: Numbers, exact: ExactValues, element: El
 
     Bounds hold for the worst case, in which all roundings go one way. A defect that makes every sum
     2e-6 too large stays within the bounds; but roundings do not have the same sign in every
-    element. The median move must exceed a share of the bound, and the effect of rounded constants.
+    element. The median move must exceed an eighth of the bound, and four roundings of the result,
+    which rounded constants may cost. Fewer than 12 numbers are all rounded in one direction by
+    chance once in 2,048 times, so these must exceed twice as much.
     """
     with np.errstate(all="ignore"):
         growth = np.where(np.isfinite(was) & np.isfinite(is_now), np.abs(is_now) - np.abs(was), 0.0)
@@ -361,8 +357,9 @@ def _is_one_sided(was: Numbers, is_now: Numbers, exact: ExactValues, element: El
     moved = first_positions[(pairs[0] != pairs[1]) & (growth[first_positions] != 0)]
     if not len(moved) or not (np.all(growth[moved] > 0) or np.all(growth[moved] < 0)):
         return False
-    share, constants = ((a, b)[len(moved) < _FEWEST] for a, b in (_SHARES, _CONSTANTS))
-    thresholds = np.maximum(share * exact.near, constants * rounding(element.name, np.abs(was)))
+    thresholds = np.maximum(exact.near / 8, 4 * rounding(element.name, np.abs(was)))
+    if len(moved) < 12:
+        thresholds *= 2
     return bool(np.median(np.abs(growth[moved]) - thresholds[moved]) > 0)
 
 
