@@ -49,7 +49,11 @@ def boot() -> None:
     # The directory at process start counts, for this process and for those it starts elsewhere.
     out = os.environ["KVTRACE"] = os.path.abspath(value)  # noqa: PTH100
     surroundings.is_begin_of_process()
-    if "KVTRACE_GROUP" not in os.environ:
+    if os.environ.keys() & {"WORLD_SIZE", "LOCAL_WORLD_SIZE"}:
+        from kvtrace.capture import groups
+
+        groups.pass_group_on(os.environ)  # ranks that no Python started share no variable yet
+    elif "KVTRACE_GROUP" not in os.environ:
         os.environ["KVTRACE_GROUP"] = f"{os.getpid():x}-{os.urandom(6).hex()}"
     for entry in registry.own_entries("at_start"):
         if os.environ.get(entry.name, "").lower() not in ("", *_OFF):
