@@ -109,12 +109,14 @@ class CheckedLaunches(TypedDict):
         checks: Rows of the table `checks`, with the run, the kernel's name, and `stage` and
             `stage_reason`, the compiler stage at fault where results differ.
         findings: Rows of the table `findings`, with the run and the kernel's name.
+        ranks: Whether ranks of the job parted, and where; null without digests of several.
     """
 
     answers: dict[str, int]
     checks: list[dict[str, Any]]
     findings: list[dict[str, Any]]
     failures: list[str]
+    ranks: str | None
     rules: dict[str, dict[str, str]]
 
 

@@ -73,10 +73,16 @@ def between(trace: Trace, run: Run, first: int | None, last: int) -> Between:
     return Between(_lines_text(places), Counter(dict(launched)), others if has_timeline else None)
 
 
-def between_text(before: Between, after: Between, since: str, writers: Sequence[str] = ()) -> str:
+def between_text(
+    before: Between,
+    after: Between,
+    since: str,
+    writers: Sequence[str] = (),
+    names: tuple[str, str] = ("before", "now"),
+) -> str:
     """Return a sentence on what ran `since` a launch, on the side AFTER, and what BEFORE ran.
 
-    `writers` are sentences on the operators that wrote what differs.
+    `writers` are sentences on the operators that wrote what differs, `names` those of the sides.
     """
     since = f"since {since}, {after.lines}," if after.lines else f"since {since}"
     ran = [f"{_listed(after.launched)} without a digest"] if after.launched else []
@@ -94,8 +100,8 @@ def between_text(before: Between, after: Between, since: str, writers: Sequence[
     text = f"{since} ran {' and '.join(ran) or 'nothing on the device'}"
     new = after.launched + after.others - before.launched - before.others
     gone = before.launched + before.others - after.launched - after.others
-    text += f"; only here {_listed(new)}" if new else ""
-    text += f"; only before {_listed(gone)}" if gone else ""
+    text += f"; only {names[1]} {_listed(new)}" if new else ""
+    text += f"; only {names[0]} {_listed(gone)}" if gone else ""
     return "; ".join((*writers, text))
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from kvtrace.addons.check.checking import RunChecks, Ttgir, check_run
 from kvtrace.addons.check.findings import RULES
+from kvtrace.addons.check.ranks_parted import RanksParted, ranks_parted
 from kvtrace.backends.triton.recorded_ttgir import generic_ttgir
 from kvtrace.evaluate.errors import Undecided
 from kvtrace.ir import Module
@@ -38,11 +39,13 @@ class NothingToCheck(KvtraceError):
 class Checked:
     """Results of the checked launches of several runs.
 
-    `kernels` has the kernel's options and the grid of each call, by run id and call id.
+    `kernels` has the kernel's options and the grid of each call, by run id and call id. `ranks`
+    says where ranks of one job parted; None without digests of several.
     """
 
     runs: tuple[RunChecks, ...]
     kernels: Mapping[tuple[str, int], Mapping[str, Any]]
+    ranks: RanksParted | None = None
 
     @property
     def answers(self) -> Counter[str]:
@@ -51,8 +54,9 @@ class Checked:
 
     @property
     def failed(self) -> bool:
-        """Some launch differs or made a NaN or an infinity."""
-        return bool(self.answers["differs"] or self.answers["not finite"])
+        """Some launch differs or made a NaN or an infinity, or ranks parted."""
+        parted = self.ranks is not None and bool(self.ranks.first)
+        return parted or bool(self.answers["differs"] or self.answers["not finite"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +88,15 @@ class CheckRow:
 def check_runs(selection: Selection) -> Checked:
     """Check the recorded launches of runs, and fill the tables `checks` and `findings`.
 
+    Digests of several ranks of a job are compared with each other.
+
     Raises:
         NothingToCheck: no launch was recorded for checks.
         KvtraceError: the trace cannot be read or written.
     """
+    ranks = ranks_parted(selection.trace, selection.runs)
+    if ranks is not None and not _launch_count(selection):
+        return Checked((), {}, ranks)
     _require_checked_launches(selection)
     kernels = _kernels(selection.trace, selection)
     checks = []
@@ -95,14 +104,18 @@ def check_runs(selection: Selection) -> Checked:
         with progress(f"check {run.run_id}") as report:
             ttgir = recorded_ttgir(selection.trace, run)
             checks.append(check_run(selection.trace, run, report, ttgir))
-    return Checked(tuple(checks), kernels)
+    return Checked(tuple(checks), kernels, ranks)
+
+
+def _launch_count(selection: Selection) -> int:
+    return len(selection.trace.table("checked_launches", selection.runs, ["seq"]))
 
 
 def _require_checked_launches(selection: Selection) -> None:
     """Raise NothingToCheck before a pass writes tables that say the runs were checked."""
-    trace, runs = selection.trace, selection.runs
-    if trace.table("checked_launches", runs, ["seq"]).num_rows:
+    if _launch_count(selection):
         return
+    trace, runs = selection.trace, selection.runs
     if len(runs_without_ir(trace, runs)) == len(runs):
         raise NothingToCheck(
             f"{trace.path} has no TTIR, with which results of launches are compared: kvtrace "
@@ -183,6 +196,7 @@ def check_objects(checked: Checked) -> dict[str, Any]:
             for row in run.findings
         ],
         "failures": [text for run in checked.runs for text in run.failures],
+        "ranks": checked.ranks and checked.ranks.text,
         "rules": RULES,
     }
 
@@ -215,7 +229,10 @@ def check_text(checked: Checked) -> Iterator[str]:
         for answer in _ANSWERS
         if checked.answers[answer]
     ]
-    yield f"{plural(checked.answers.total(), 'launch')} checked: {', '.join(counts)}"
+    if counts or checked.ranks is None:
+        yield f"{plural(checked.answers.total(), 'launch')} checked: {', '.join(counts)}"
+    if checked.ranks is not None:
+        yield checked.ranks.text
 
 
 def _kernel(checked: Checked, run: RunChecks, row: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -36,33 +36,33 @@ from kvtrace.recorded_calls.recorded import kernels_of_calls
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.launch_flags import are_trials
 from kvtrace.schema.runs import plain_rows
-from kvtrace.schema.trace import Run
+from kvtrace.schema.trace import Run, Trace
 from kvtrace.schema.without_ir import evaluated_stage
 
 _GRID: Final = ("grid_x", "grid_y", "grid_z")
 _ALIKE: Final = ("dtype", "shape", "strides", "offset_bytes", "storage_bytes")
-_BEFORE, _AFTER = "before", "after"
+BEFORE, AFTER = "before", "after"
 
 #: Ops that add numbers in some order.
 _SUMMING: Final = COMBINING | computing("dot")
 
 #: Digests of a launch: (argument, before or after) → (digest, lines).
-_Digests = dict[tuple[int, str], tuple[int, int]]
+Digests = dict[tuple[int, str], tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Launch:
+class DigestedLaunch:
     """A launch with digests; `args` and `kernel` are recorded rows."""
 
     seq: int
     kernel: Mapping[str, Any]
     args: Sequence[Mapping[str, Any]]
     grid: tuple[int | None, ...]
-    digests: _Digests
+    digests: Digests
 
 
 #: A launch before and after, and their number among the launches of the kernel.
-_Pair = tuple[_Launch, _Launch, int]
+LaunchOrder = tuple[DigestedLaunch, DigestedLaunch, int]
 
 
 def result_differences(
@@ -102,7 +102,9 @@ def _compare_runs(
     matched: Sequence[tuple[KernelKey, KernelKey]],
     changed: Container[KernelKey],
 ) -> Results | None:
-    launches_by_side = _launches(before, runs[0]), _launches(after, runs[1])
+    launches_by_side = tuple(
+        digested_launches(side.trace, run) for side, run in zip((before, after), runs, strict=True)
+    )
     if not all(launches_by_side):
         return None
     pairs = []
@@ -115,12 +117,12 @@ def _compare_runs(
         alike_pairs = [
             (a, b, order)
             for order, (a, b) in enumerate(zip(launches_before, launches_after, strict=False), 1)
-            if _are_alike(a, b)
+            if are_alike(a, b)
         ]
         pairs += alike_pairs
         if launches_before and launches_after and not alike_pairs:
             unlike += _other_order_of_sums(launches_before[0], launches_after[0], after)
-    differing, equal = list[_Pair](), list[_Pair]()
+    differing, equal = list[LaunchOrder](), list[LaunchOrder]()
     for pair in pairs:
         (differing if _differing_arguments(*pair[:2], after=True) else equal).append(pair)
     first_difference = min(differing, key=lambda pair: pair[0].seq, default=None)
@@ -135,7 +137,7 @@ def _compare_runs(
             *first_difference,
             after,
             changed,
-            lambda: _upstream(before, after, runs, equal, first_difference),
+            lambda: upstream((before.trace, after.trace), runs, equal, first_difference),
             parted[1] if parted and first_difference[0].seq >= parted[0] else "",
             lambda: _expectation((before, after), runs, first_difference[:2]),
         ),
@@ -143,33 +145,35 @@ def _compare_runs(
     )
 
 
-def _launches(side: Snapshot, run: Run) -> dict[KernelKey, list[_Launch]]:
+def digested_launches(trace: Trace, run: Run) -> dict[KernelKey, list[DigestedLaunch]]:
     """Return the launches of a run that have digests, by kernel, in the order of launches."""
-    rows = side.trace.table("digests", (run,))
+    rows = trace.table("digests", (run,))
     if not rows.num_rows:
         return {}
     digest_columns = ("seq", "call_id", "arg", "when", "digest", "lines")
-    by_launch: dict[tuple[int, int], _Digests] = {}
+    by_launch: dict[tuple[int, int], Digests] = {}
     for seq, call, arg, when, digest, lines in zip(
         *(rows[name].to_pylist() for name in digest_columns), strict=True
     ):
         if digest is not None:
             by_launch.setdefault((seq, call), {})[arg, when] = digest, lines or 1
-    kernels = {row["kernel_id"]: row for row in plain_rows(side.trace.table("kernels", (run,)))}
+    kernels = {row["kernel_id"]: row for row in plain_rows(trace.table("kernels", (run,)))}
     calls = {
         row["call_id"]: row
-        for row in side.trace.table(
+        for row in trace.table(
             "calls", (run,), ["call_id", "kernel_id", "args", *_GRID]
         ).to_pylist()
     }
-    by_kernel: dict[KernelKey, list[_Launch]] = {}
+    by_kernel: dict[KernelKey, list[DigestedLaunch]] = {}
     for (seq, call_id), digests in sorted(by_launch.items()):
         call = calls.get(call_id)
         kernel = None if call is None else kernels.get(call["kernel_id"])
         if call is None or kernel is None:
             continue
         by_kernel.setdefault(key_of(kernel), []).append(
-            _Launch(seq, kernel, call["args"] or (), tuple(call[name] for name in _GRID), digests)
+            DigestedLaunch(
+                seq, kernel, call["args"] or (), tuple(call[name] for name in _GRID), digests
+            )
         )
     return by_kernel
 
@@ -200,7 +204,7 @@ def _parted(
     return None
 
 
-def _are_alike(a: _Launch, b: _Launch) -> bool:
+def are_alike(a: DigestedLaunch, b: DigestedLaunch) -> bool:
     """Return whether two launches have digests of the same arguments, with the same layouts."""
     lines_by_digest = {key: lines for key, (_, lines) in a.digests.items()}
     return lines_by_digest == {key: lines for key, (_, lines) in b.digests.items()} and all(
@@ -210,37 +214,41 @@ def _are_alike(a: _Launch, b: _Launch) -> bool:
     )
 
 
-def _differing_arguments(a: _Launch, b: _Launch, *, after: bool) -> list[int]:
+def _differing_arguments(a: DigestedLaunch, b: DigestedLaunch, *, after: bool) -> list[int]:
     """Return positions of arguments with other digests in `b`, after or else before the launch."""
     return [
         arg
         for (arg, when), digest in a.digests.items()
-        if (when == _AFTER) == after and digest != b.digests[arg, when]
+        if (when == AFTER) == after and digest != b.digests[arg, when]
     ]
 
 
-def _upstream(
-    before: Snapshot,
-    after: Snapshot,
+def upstream(
+    traces: tuple[Trace, Trace],
     runs: tuple[Run, Run],
-    equal: Sequence[_Pair],
-    different: _Pair,
+    equal: Sequence[LaunchOrder],
+    different: LaunchOrder,
+    names: tuple[str, str] = ("before", "now"),
 ) -> str:
-    """Return what ran between a pair of launches and the last equal pair before it."""
+    """Return what ran between a pair of launches and the last equal pair before it.
+
+    `names` are those of the two sides in what only one of them did.
+    """
     a, b, _ = different
     earlier = [pair for pair in equal if pair[0].seq < a.seq and pair[1].seq < b.seq]
     changed = _differing_arguments(a, b, after=False)
-    bytes_before = {a.digests[arg, _BEFORE] for arg in changed}
+    bytes_before = {a.digests[arg, BEFORE] for arg in changed}
     with_bytes = [pair for pair in earlier if bytes_before & set(pair[0].digests.values())]
     last = max(with_bytes or earlier, key=lambda pair: pair[0].seq, default=None)
     begins = (None, None) if last is None else (last[0].seq, last[1].seq)
-    old = between(before.trace, runs[0], begins[0], a.seq)
-    new = between(after.trace, runs[1], begins[1], b.seq)
+    old = between(traces[0], runs[0], begins[0], a.seq)
+    new = between(traces[1], runs[1], begins[1], b.seq)
     writers = [
         writers_text(
             str(b.args[arg]["name"]),
-            written_by(before.trace, runs[0], a.seq, a.args, arg),
-            written_by(after.trace, runs[1], b.seq, b.args, arg),
+            written_by(traces[0], runs[0], a.seq, a.args, arg),
+            written_by(traces[1], runs[1], b.seq, b.args, arg),
+            names,
         )
         for arg in changed
     ]
@@ -248,12 +256,12 @@ def _upstream(
     if last is not None:
         doubt = "" if with_bytes else ", which may not have had these inputs"
         since = f"launch {last[2]} of {last[1].kernel['name']} (equal results{doubt})"
-    return between_text(old, new, since, [text for text in writers if text])
+    return between_text(old, new, since, [text for text in writers if text], names)
 
 
 def _different_result(
-    a: _Launch,
-    b: _Launch,
+    a: DigestedLaunch,
+    b: DigestedLaunch,
     order: int,
     side: Snapshot,
     changed: Container[KernelKey],
@@ -265,7 +273,7 @@ def _different_result(
         tuple(str(b.args[arg]["name"]) for arg in _differing_arguments(a, b, after=after))
         for after in (True, False)
     )
-    lines_before = [lines for (_, when), (_, lines) in a.digests.items() if when != _AFTER]
+    lines_before = [lines for (_, when), (_, lines) in a.digests.items() if when != AFTER]
     sampled = max(lines_before, default=1)
     inputs_equal = not inputs if lines_before else None
     module = _module(b, side) if inputs_equal is not False else None
@@ -296,7 +304,7 @@ def _different_result(
     )
 
 
-def _changes_text(a: _Launch, b: _Launch, changed: Container[KernelKey]) -> str:
+def _changes_text(a: DigestedLaunch, b: DigestedLaunch, changed: Container[KernelKey]) -> str:
     """Return text on changes of code, scalars and grid from launch `a` to `b`; "" if none."""
     facts = [str(fact) for fact in fact_changes(*(specialization(x.kernel) for x in (a, b)))]
     facts[:0] = ["source"] if a.kernel["source_artifact"] != b.kernel["source_artifact"] else []
@@ -314,7 +322,9 @@ def _changes_text(a: _Launch, b: _Launch, changed: Container[KernelKey]) -> str:
 
 
 def _expectation(
-    sides: tuple[Snapshot, Snapshot], runs: tuple[Run, Run], pair: tuple[_Launch, _Launch]
+    sides: tuple[Snapshot, Snapshot],
+    runs: tuple[Run, Run],
+    pair: tuple[DigestedLaunch, DigestedLaunch],
 ) -> str:
     """Return whether derived bounds explain the results of two launches; "" if not kept."""
     scalars = [[arg["scalar"] for arg in launch.args if arg["kind"] == "scalar"] for launch in pair]
@@ -339,7 +349,7 @@ def _expectation(
 
 
 def _cause_text(
-    launch: _Launch,
+    launch: DigestedLaunch,
     order: int,
     outputs: Sequence[str],
     inputs: Sequence[str],
@@ -377,7 +387,7 @@ def _cause_text(
     )
 
 
-def _other_order_of_sums(a: _Launch, b: _Launch, side: Snapshot) -> Iterator[str]:
+def _other_order_of_sums(a: DigestedLaunch, b: DigestedLaunch, side: Snapshot) -> Iterator[str]:
     """Yield a sentence if a kernel may sum in another order for the other shapes of launch `b`."""
     module = _module(b, side)
     if module is None:
@@ -397,7 +407,7 @@ def _other_order_of_sums(a: _Launch, b: _Launch, side: Snapshot) -> Iterator[str
         )
 
 
-def _constants(launch: _Launch) -> dict[str, str]:
+def _constants(launch: DigestedLaunch) -> dict[str, str]:
     return {
         parameter["name"]: parameter["constexpr"]
         for parameter in launch.kernel["signature"] or ()
@@ -405,7 +415,7 @@ def _constants(launch: _Launch) -> dict[str, str]:
     }
 
 
-def _module(launch: _Launch, side: Snapshot) -> Module | None:
+def _module(launch: DigestedLaunch, side: Snapshot) -> Module | None:
     stages = {stage["stage"]: stage["artifact"] for stage in launch.kernel["stages"] or ()}
     text = side.text(stages.get(evaluated_stage(launch.kernel) or ""))
     if text is None:

@@ -63,25 +63,30 @@ def written_by(
         return database.execute(_EVENTS, values).fetchall()
 
 
-def writers_text(name: str, before: Sequence[_Event], after: Sequence[_Event]) -> str:
-    """Return a sentence on who wrote an argument's storage on both sides; "" if not known."""
-    for events, side in ((after, ""), (before, " before")):
+def writers_text(
+    name: str, before: Sequence[_Event], after: Sequence[_Event], names: tuple[str, str]
+) -> str:
+    """Return a sentence on who wrote an argument's storage on both sides; "" if not known.
+
+    `names` are those of the sides.
+    """
+    for events, side in ((after, names[1]), (before, names[0])):
         if events and all((op or "").startswith("aten::empty") for op, *_ in events):
-            made = f"since {_text(events[0])} made it{side}"
+            made = f"since {_text(events[0])} made it" + ("" if side == "now" else f" {side}")
             return f"no recorded operator or launch wrote {name} {made}: uninitialized memory"
     sides = [[event for event in events if event[0]] for events in (before, after)]
     if not all(sides) or before[-1][0] is None or after[-1][0] is None:
         return ""
-    names = [Counter(op for op, *_ in events) for events in sides]
-    if names[0] == names[1]:
+    counts_of_sides = [Counter(op for op, *_ in events) for events in sides]
+    if counts_of_sides[0] == counts_of_sides[1]:
         listed = ", ".join(map(_text, sides[1][-_NAMED:]))
         return (
             f"the same operators wrote {name} ({listed}), so one got other inputs or random "
             "numbers, or is not deterministic"
         )
     extra = {
-        "only now": (sides[1], names[1] - names[0]),
-        "only before": (sides[0], names[0] - names[1]),
+        f"only {names[1]}": (sides[1], counts_of_sides[1] - counts_of_sides[0]),
+        f"only {names[0]}": (sides[0], counts_of_sides[0] - counts_of_sides[1]),
     }
     texts = [
         f"{_text(next(event for event in reversed(events) if event[0] in counts))} {when}"

@@ -79,7 +79,7 @@ def told(before: Path, after: Path, first: int | None) -> str:
         (
             [("gemm_64x64", None, 5)],
             [("gemm_128x64", None, 5), ("ours", None, 30)],
-            "dropout without a digest and gemm_128x64; only here gemm_128x64; "
+            "dropout without a digest and gemm_128x64; only now gemm_128x64; "
             "only before gemm_64x64",
         ),
         (
