@@ -84,6 +84,44 @@ def stack_row(frames: Sequence[AnyFrame]) -> dict[str, Any]:
     return {"stack_id": stack_id(frames), "frames": [frame_row(frame) for frame in frames]}
 
 
+#: The id of a stack, and its frames, innermost first.
+Stack = tuple[int | None, tuple[AnyFrame, ...]]
+
+
+def stack_of(frames: Sequence[AnyFrame]) -> Stack:
+    """Return a stack with its id, which is None without frames."""
+    return (stack_id(frames) if frames else None), tuple(frames)
+
+
+class StackRows:
+    """Distinct stacks, as rows of `stacks` that other rows refer to."""
+
+    def __init__(self) -> None:
+        self._frames: dict[int, tuple[AnyFrame, ...]] = {}
+
+    def add(self, frames: Sequence[AnyFrame]) -> int | None:
+        """Add frames (innermost first) and return the stack's id, None without frames."""
+        return self.add_stack(stack_of(frames))
+
+    def add_stack(self, stack: Stack) -> int | None:
+        """Add a stack, and return its id."""
+        identity, frames = stack
+        if identity is not None:
+            self._frames.setdefault(identity, frames)
+        return identity
+
+    def add_all(self, other: "StackRows") -> None:
+        """Add the stacks of other rows."""
+        self._frames.update(other._frames)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the rows of `stacks`."""
+        return [
+            {"stack_id": identity, "frames": [frame_row(frame) for frame in frames]}
+            for identity, frames in self._frames.items()
+        ]
+
+
 def artifact_row(
     kind: str, content: bytes, sha256: str | None = None, producer: Producer = UNKNOWN
 ) -> dict[str, Any]:

@@ -27,10 +27,10 @@ from kvtrace.schema.without_ir import runs_without_ir
 
 if TYPE_CHECKING:
     from kvtrace.converters.profile.compile_stages import StageTimes
-    from kvtrace.converters.profile.device_time import DeviceTime
     from kvtrace.converters.profile.recompiles import DelayedLaunch, Recompile
     from kvtrace.converters.profile.unseen_sizes import UnseenSizes
     from kvtrace.converters.profile.waits import WaitedVariant
+    from kvtrace.figures.device_time import DeviceTime
     from kvtrace.figures.launch_costs import LaunchCost
     from kvtrace.figures.ranks import RanksFigures
     from kvtrace.figures.window import Window

@@ -8,17 +8,16 @@ import pyarrow as pa
 
 from kvtrace.converters.info.info import KernelOverview, Message, RunOverview
 from kvtrace.converters.notes import unevaluated_notes
-from kvtrace.converters.profile.device_time import DeviceTime, read_device_time
+from kvtrace.figures.device_time import DeviceTime
 from kvtrace.figures.identity import KernelKey, is_own
 from kvtrace.figures.kernels import FURTHER, FURTHER_SUMS, KERNEL_FIGURES, LAUNCHED
-from kvtrace.figures.launch_costs import LaunchCost, read_launch_costs
-from kvtrace.figures.ranks import RanksFigures, read_ranks
+from kvtrace.figures.launch_costs import LaunchCost
+from kvtrace.figures.part_figures import PartFigures, open_figures
+from kvtrace.figures.ranks import RanksFigures
 from kvtrace.figures.requested_part import RequestedPart
 from kvtrace.figures.stored import kept_value
-from kvtrace.figures.sums_building import add_up
 from kvtrace.figures.tables import known_rows, row_dicts, scratch
-from kvtrace.figures.times import Times, host_times
-from kvtrace.figures.window import Window, windowed
+from kvtrace.figures.window import Window
 from kvtrace.schema.trace import Run, Trace
 
 #: Figures of launches in an overview, and SQL columns that sum and select them.
@@ -104,17 +103,14 @@ def first_screen(
     """
 
     def built() -> FirstScreen:
-        add_up(trace, runs)
-        windowed_trace, window = windowed(trace, runs, part)
-        time = read_device_time(windowed_trace, runs, window)
-        times = host_times(windowed_trace, runs)
+        figures = open_figures(trace, runs, part)
         return FirstScreen(
             *read(),
-            kernels=_kernels(trace, runs, times, time),
-            device_time=time,
-            ranks=None if time is None else read_ranks(windowed_trace, runs),
-            launch_costs=tuple(read_launch_costs(windowed_trace, runs, times, window)),
-            window=window,
+            kernels=_kernels(trace, runs, figures),
+            device_time=figures.device_time,
+            ranks=figures.ranks,
+            launch_costs=figures.launch_costs,
+            window=figures.window,
             notes=unevaluated_notes(trace, runs),
         )
 
@@ -122,9 +118,7 @@ def first_screen(
     return kept_value(trace, runs, "info", facts, FirstScreen, built)
 
 
-def _kernels(
-    trace: Trace, runs: Sequence[Run], times: Times, device: DeviceTime | None
-) -> tuple[KernelOverview, ...]:
+def _kernels(trace: Trace, runs: Sequence[Run], figures: PartFigures) -> tuple[KernelOverview, ...]:
     are_several = len(runs) > 1
     variant, call = _KEYS if are_several else ("kernel_id", "c.call_id")
     columns = ("kernel_id", "name", "module", "source", "file", "line", "origin")
@@ -134,11 +128,11 @@ def _kernels(
     with scratch() as database:
         database.register("kernels", kernels)
         database.register("calls", known_rows(trace, runs, "calls", columns))
-        database.register("times", times.calls)
+        database.register("times", figures.launched.calls)
         rows = row_dicts(database, _KERNELS.format(variant=variant, call=call))
     device_ns_by_key = {
         row.key: row.device_ns
-        for row in (device.rows if device is not None else ())
+        for row in (figures.device_time.rows if figures.device_time is not None else ())
         if is_own(row.kind)
     }
     overviews = [

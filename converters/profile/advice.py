@@ -16,10 +16,10 @@ import pyarrow.compute as pc
 
 from kvtrace.converters.profile.autotune import Tuning, read_tunings
 from kvtrace.converters.profile.device_limits import ChosenDevice, occupancy_of
-from kvtrace.converters.profile.device_time import DeviceTime
 from kvtrace.converters.profile.lost_time import collects_in_recording, lost_time
 from kvtrace.converters.profile.profile_model import Advice, Figure, KernelProfile
 from kvtrace.converters.profile.recompiles import Recompile, has_recompiles, read_recompiles
+from kvtrace.figures.device_time import DeviceTime
 from kvtrace.figures.gaps import Gaps
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.tables import known_rows

@@ -32,16 +32,12 @@ from kvtrace.converters.profile.call_paths import (
     pass_of,
     path_of,
 )
-from kvtrace.converters.profile.device_time import read_device_time
 from kvtrace.converters.profile.profile_tables import work_of_calls
 from kvtrace.figures.identity import kernel_rows
-from kvtrace.figures.libraries import library_times, node_times
-from kvtrace.figures.requested_part import STEADY, RequestedPart
-from kvtrace.figures.sums_building import add_up
+from kvtrace.figures.libraries import node_times
+from kvtrace.figures.part_figures import PartFigures
 from kvtrace.figures.tables import scratch
-from kvtrace.figures.times import Times, device_times, figures_of_calls, host_times
-from kvtrace.figures.window import Window, windowed
-from kvtrace.schema.trace import Run, Trace
+from kvtrace.figures.window import Window
 from kvtrace.text import duration, percent
 
 #: Columns of `kernels` that determine a kernel's path in a tree.
@@ -160,39 +156,13 @@ class CallSums:
         return next((name for name in _COSTS if name in self.known), "runs")
 
 
-def read_call_sums(trace: Trace, runs: Sequence[Run], part: RequestedPart = STEADY) -> CallSums:
+def call_sums(part: PartFigures) -> CallSums:
     """Return the calls and library kernels of a part of some runs with their figures.
-
-    Errors as `windowed`.
-    """
-    add_up(trace, runs)
-    trace, window = windowed(trace, runs, part)
-    executed = device_times(trace, runs)
-    host = host_times(trace, runs)
-    device_time = read_device_time(trace, runs, window, executed)
-    return call_sums(trace, runs, window, (host, executed), on_device=device_time is not None)
-
-
-def call_sums(
-    trace: Trace,
-    runs: Sequence[Run],
-    window: Window | None,
-    times: tuple[Times, Times],
-    *,
-    on_device: bool,
-) -> CallSums:
-    """Return the calls and library kernels of some runs with their figures.
-
-    Args:
-        trace: The trace, limited to `window` if one is passed.
-        runs: The runs.
-        window: The part of the runs that `trace` covers.
-        times: `host_times` and `device_times` of the trace and runs.
-        on_device: Whether the trace has device times (`read_device_time`).
 
     Errors as `Trace.table`.
     """
-    host, executed = times
+    trace, runs = part.trace, part.runs
+    on_device = part.device_time is not None
     work = [row | {"bytes": row["bytes"] or 0} for row, _ in work_of_calls(trace, runs)]
     kernels = kernel_rows(trace, runs, _COLUMNS)
     stacks = {
@@ -204,7 +174,7 @@ def call_sums(
         connection.register("kernels", rows)
         columns = ["call_id", "kernel_id", "stack_id"]
         connection.register("calls", trace.table("calls", runs, columns))
-        connection.register("figures", figures_of_calls(host, executed))
+        connection.register("figures", part.by_call)
         connection.register("nodes", node_times(trace, runs))
         connection.execute(_PARTS)
         connection.register("moved", pa.Table.from_pylist(work, _MOVED))
@@ -225,7 +195,7 @@ def call_sums(
         leaf = TreeLeaf(kernel | {"origins": origins}, frames, forward_frames=forward_frames)
         leaves.append(leaf)
         figures_of_leaves.append([*map(int, figures)])
-    for library_time in library_times(trace, runs) if on_device else ():
+    for library_time in part.libraries if on_device else ():
         library = library_time.kind, library_time.name
         leaf = TreeLeaf(
             None, library_time.frames, library=library, origins=library_time.origins,
@@ -255,7 +225,7 @@ def call_sums(
         with_lines=sum(
             any(origin["line"] for origin in origins) for origins in origins_of_generated
         ),
-        window=window,
+        window=part.window,
         nodes_known=any(leaf.forward_frames is not None for leaf in leaves),
         imported=all(run.source for run in runs),
     )

@@ -26,7 +26,7 @@ from kvtrace.text import (
 )
 
 if TYPE_CHECKING:
-    from kvtrace.converters.profile.device_time import DeviceTime
+    from kvtrace.figures.device_time import DeviceTime
 
 #: Kinds of rows that are no kernels.
 MEMORY_KINDS: Final = frozenset({"copy", "fill"})
@@ -122,6 +122,8 @@ CAUSES: Final[dict[Cause, str]] = {
     "short": f"launch gaps below {SHORT // 1000} µs",
     "unknown": "cause not recorded",
 }
+#: Causes of idle time in which what went on is not recorded.
+_NOT_RECORDED: Final[tuple[Cause, Cause]] = ("unknown", "host")
 #: Smaller shares of a group of gaps are not shown.
 _LEAST_PART: Final = 0.05
 #: Least difference of the busiest device's share of busy time from all devices' that is told.
@@ -215,8 +217,8 @@ def _parts(steps: StepTimes) -> dict[str, Sequence[int]]:
 def gaps_text(gaps: Gaps, most: int | None, width: int) -> list[str]:
     """Return the lines of a table of the first `most` groups of gaps (None: all).
 
-    Each row has its causes, and the executions before and after. A sentence on the explained share
-    of idle time follows.
+    Each row has its causes, and the executions before and after. A sentence follows on the share
+    of idle time in which it is recorded what went on.
     """
     shown_groups = gaps.groups[:most]
     name_width = width if width > _WIDE else _SHORT
@@ -233,10 +235,9 @@ def gaps_text(gaps: Gaps, most: int | None, width: int) -> list[str]:
     ]
     header = ["idle (measured)", "after", "before", "gaps", "total", "longest"]
     lines = columns(header, rows, width, texts=(0, 1, 2), optional=(5,)) if rows else []
-    explained_share = gaps.explained
-    if explained_share is not None:
-        recorded = f"what went on is recorded of {percent(explained_share)} of idle time"
-        lines += wrapped(recorded, width)
+    if gaps.idle_ns:
+        recorded = 1 - sum(gaps.by_cause.get(c, 0) for c in _NOT_RECORDED) / gaps.idle_ns
+        lines += wrapped(f"what went on is recorded of {percent(recorded)} of idle time", width)
     return lines
 
 

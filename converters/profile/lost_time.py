@@ -10,9 +10,9 @@ import numpy as np
 
 from kvtrace.converters.profile.device_limits import ChosenDevice
 from kvtrace.converters.profile.device_text import MEMORY_KINDS
-from kvtrace.converters.profile.device_time import DeviceTime
 from kvtrace.converters.profile.profile_model import Advice, Figure, KernelProfile
 from kvtrace.figures.columns import coded, integers
+from kvtrace.figures.device_time import DeviceTime
 from kvtrace.figures.gap_causes import PAUSE
 from kvtrace.figures.gap_parts import SMALL
 from kvtrace.figures.gaps import GapGroup, Gaps, Remedy

@@ -7,8 +7,8 @@ from itertools import count as count_from
 from typing import Final, Literal
 
 from kvtrace.converters.profile.device_text import MEMORY_KINDS, library_sentence
-from kvtrace.converters.profile.device_time import DeviceRow
 from kvtrace.converters.profile.profile_model import KernelProfile, Profile
+from kvtrace.figures.device_time import DeviceRow
 from kvtrace.figures.identity import TRITON, is_own, names_apart
 from kvtrace.figures.lines import GENERATED, HASH_SHOWN, Place
 from kvtrace.text import amount, columns, count, duration, percent, plural, size, wrapped

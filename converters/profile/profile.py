@@ -23,7 +23,6 @@ from kvtrace.converters.profile.device_limits import (
     position,
     recorded_names,
 )
-from kvtrace.converters.profile.device_time import read_device_time
 from kvtrace.converters.profile.lost_time import kernel_headlines
 from kvtrace.converters.profile.profile_model import (
     CallProfile,
@@ -46,58 +45,57 @@ from kvtrace.converters.profile.profile_tables import (
 )
 from kvtrace.converters.profile.stated_work import StatedFigures
 from kvtrace.converters.source_lines import SourceLines
-from kvtrace.figures.gaps import read_gaps
-from kvtrace.figures.graph_replays import read_graph_replays
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.kernels import FURTHER
-from kvtrace.figures.launch_costs import read_launch_costs
-from kvtrace.figures.ranks import read_ranks
+from kvtrace.figures.part_figures import PartFigures, open_figures
 from kvtrace.figures.requested_part import STEADY, RequestedPart
-from kvtrace.figures.sums_building import add_up
-from kvtrace.figures.times import Times, device_times, host_times
-from kvtrace.figures.window import Window, windowed
 from kvtrace.schema.layout import IMPORT_UNCERTAIN
 from kvtrace.schema.trace import Run, Trace
 
 
 def read_profile(
-    trace: Trace,
-    runs: Sequence[Run],
+    trace: Trace, runs: Sequence[Run], part: RequestedPart = STEADY, **options: Any
+) -> Profile:
+    """Return `profile_of` a part of the runs, by default the steady one, with its options.
+
+    Raises:
+        BadSetting: as `profile_of`, or there is no such part.
+
+    """
+    return profile_of(open_figures(trace, runs, part), **options)
+
+
+def profile_of(
+    figures: PartFigures,
     *,
     calls: bool = False,
     lines: bool = False,
     sections: bool = True,
     device: str | None = None,
-    times: tuple[Times, Times] | None = None,
-    window: Window | None = None,
-    part: RequestedPart = STEADY,
 ) -> Profile:
-    """Return the profile of the runs: kernels by time, and the optional calls and source lines.
+    """Return the profile of a part of runs: kernels by time, and optional calls and source lines.
 
     Args:
-        trace: The trace, or a window of it.
-        runs: The runs to profile, all of `trace`.
+        figures: The figures of the part.
         calls: Add profiles of unique calls.
         lines: Add profiles of source lines.
         sections: Add the add-ons' sections.
         device: The device whose limits rooflines use; by default the recorded device, or a common
             one for the kernels' compile target.
-        times: Host and device times that another engine summed; launches and executions are then
-            not read. The profile covers whole runs, without idle times, unless there is a `window`.
-        window: The window that `trace` and `times` cover.
-        part: The part of the runs that figures cover; by default the steady part.
 
     Raises:
-        BadSetting: the limits of `device` are not known, or there is no such part.
+        BadSetting: the limits of `device` are not known.
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
-    covers_whole_runs = times is not None and window is None
-    if times is None:
-        add_up(trace, runs)
-        trace, window = windowed(trace, runs, part)
-        times = host_times(trace, runs), device_times(trace, runs)
-    with ProfileTables(trace, runs, *times, calls=calls) as tables:
+    trace, runs = figures.trace, figures.runs
+    device_time, gaps, launch_costs = figures.device_time, figures.gaps, figures.launch_costs
+    ranks, graph_replays = figures.ranks, figures.graph_replays
+    added = {
+        name: section.read(trace, runs)
+        for name, section in (profile_sections() if sections else {}).items()
+    }
+    with ProfileTables(figures, calls=calls) as tables:
         chosen_limits = chosen_device(device, recorded_names(runs), tables.targets())
         sums_by_kernel = tables.sums()
         flops = tables.flops()
@@ -127,16 +125,13 @@ def read_profile(
         )
         for row in kernels
     ]
-    device_time = None if covers_whole_runs else read_device_time(trace, runs, window, times[1])
     keys_by_number = {
         row["kernel"]: kernel.key for row, kernel in zip(kernels, profiles, strict=True)
     }
     accesses_by_key: dict[KernelKey, list[Row]] = {}
     for access in accesses:
         accesses_by_key.setdefault(keys_by_number[access["kernel"]], []).append(access)
-    gaps = None if device_time is None else read_gaps(trace, runs)
     advice = read_advice(trace, runs, profiles, accesses_by_key, chosen_limits, device_time, gaps)
-    launch_costs = read_launch_costs(trace, runs, times[0], window)
     headlines = kernel_headlines(profiles, device_time, advice, launch_costs, chosen_limits)
     profiles = [replace(kernel, headline=headlines[kernel.key]) for kernel in profiles]
     if not calls:
@@ -153,10 +148,10 @@ def read_profile(
         if unevaluated is None
         else max(0, missing_calls - unevaluated.calls),
         not_evaluated=None if unevaluated is None else "; ".join(unevaluated.notes()),
-        window=window,
+        window=figures.window,
         device_time=device_time,
         gaps=gaps,
-        ranks=None if device_time is None else read_ranks(trace, runs),
+        ranks=ranks,
         launch_costs=launch_costs,
         advice=advice,
         left_out=left_out,
@@ -165,11 +160,8 @@ def read_profile(
         on_host=not any(run.devices or run.source for run in runs),
         imported=all(run.source for run in runs),
         uncertain=_import_warnings(trace, runs),
-        graph_replays=None if device_time is None else read_graph_replays(trace, runs),
-        sections={
-            name: section.read(trace, runs)
-            for name, section in (profile_sections() if sections else {}).items()
-        },
+        graph_replays=graph_replays,
+        sections=added,
     )
 
 

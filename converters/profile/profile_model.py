@@ -7,8 +7,8 @@ from typing import Any, Literal
 from kvtrace import registry
 from kvtrace.converters.line_layouts import LineLayout
 from kvtrace.converters.profile.device_limits import ChosenDevice, Position
-from kvtrace.converters.profile.device_time import DeviceTime
 from kvtrace.converters.profile.stated_work import StatedFigures
+from kvtrace.figures.device_time import DeviceTime
 from kvtrace.figures.gaps import Gaps
 from kvtrace.figures.graph_replays import GraphReplays
 from kvtrace.figures.identity import KernelKey

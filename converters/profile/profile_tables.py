@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from kvtrace.converters.profile.device_limits import Work
-from kvtrace.converters.profile.device_time import KERNEL_FACTS, KERNEL_NUMBER
 from kvtrace.converters.profile.stated_work import STATED_WORK, StatedFigures, stated_figures
+from kvtrace.figures.device_time import KERNEL_FACTS, KERNEL_NUMBER
 from kvtrace.figures.identity import NOT_OWN
 from kvtrace.figures.kernels import EXECUTED, LAUNCHED
+from kvtrace.figures.part_figures import PartFigures
 from kvtrace.figures.tables import known_rows, row_dicts, scratch
-from kvtrace.figures.times import Times, figures_of_calls
 from kvtrace.schema.trace import Run, Trace
 
 Row = dict[str, Any]
@@ -260,14 +260,13 @@ class ProfileTables:
     Rows have the column `kernel`, the number of a kernel, or `place`, the number of a unique call.
     """
 
-    def __init__(
-        self, trace: Trace, runs: Sequence[Run], host: Times, device: Times, *, calls: bool
-    ) -> None:
+    def __init__(self, figures: PartFigures, *, calls: bool) -> None:
         """Read the runs' tables, and register the times of their launches and executions.
 
         Tensors of calls are read if `calls` is true or the table `ops` has rows.
         """
         self._database = scratch()
+        trace, runs = figures.trace, figures.runs
         columns = _COLUMNS_READ
         ops = trace.table("ops", runs, columns["ops"])
         calls = calls or ops.num_rows > 0
@@ -278,10 +277,10 @@ class ProfileTables:
         self._database.register("stacks", stacks)
         self._database.register("kernels", known_rows(trace, runs, "kernels", columns["kernels"]))
         self._database.register("calls", known_rows(trace, runs, "calls", columns_of_calls))
-        for name, times in (("launched", host), ("executed", device)):
+        for name, times in (("launched", figures.launched), ("executed", figures.executed)):
             self._database.register(f"{name}_sums", times.calls)
             self._database.register(f"{name}_medians", times.kernels)
-        self._database.register("figures", figures_of_calls(host, device))
+        self._database.register("figures", figures.by_call)
         places = _PREPARE_PLACES.format(args=_ARGUMENTS if calls else _NO_ARGUMENTS)
         for tables in (places, _PREPARE_TIMES, _PREPARE_WORK):
             self._database.execute(tables)

@@ -19,11 +19,11 @@ from kvtrace.converters.report.model import Argument, Call, Roofline
 from kvtrace.converters.report.slices import MISSING, NO_CALL, Integers, Lookup
 from kvtrace.figures.columns import coded, integers
 from kvtrace.figures.kernels import KERNEL_FIGURES
-from kvtrace.figures.times import Times, figures_of_calls
 from kvtrace.schema.contents import first_contents, with_values
 
 if TYPE_CHECKING:
     from kvtrace.converters.report.merged_kernels import KernelRows
+    from kvtrace.figures.part_figures import PartFigures
     from kvtrace.schema.trace import Run, Trace
 
 _FIGURES: Final = ("runs", *KERNEL_FIGURES)
@@ -112,13 +112,13 @@ class CallRows:
         index = NO_CALL if call_id is None else int(self.indices[run].of(np.array([call_id]))[0])
         return None if index == NO_CALL else index
 
-    def read_figures(self, runs: "Sequence[Run]", host: Times, device: Times) -> None:
+    def read_figures(self, of_part: "PartFigures") -> None:
         """Set `figures` and `on_device` from the times of launches and executions."""
-        self.on_device = device.calls.num_rows > 0
-        table = figures_of_calls(host, device).select(["run", "call_id", *_FIGURES])
+        self.on_device = of_part.executed.calls.num_rows > 0
+        table = of_part.by_call.select(["run", "call_id", *_FIGURES])
         names, codes = coded(table["run"].dictionary_encode())
         ids, calls = integers(table["call_id"]), np.full(table.num_rows, NO_CALL)
-        run_indexes = {run.run_id: index for index, run in enumerate(runs)}
+        run_indexes = {run.run_id: index for index, run in enumerate(of_part.runs)}
         for code, name in enumerate(names):
             if name is not None:
                 rows_of_run = np.flatnonzero(codes == code)

@@ -14,8 +14,7 @@ from kvtrace.converters.info.info import overhead_percent, overhead_text
 from kvtrace.converters.notes import notes_on
 from kvtrace.converters.profile.call_tree import CallSums, call_sums
 from kvtrace.converters.profile.device_limits import chosen_device, recorded_names
-from kvtrace.converters.profile.device_time import DeviceTime
-from kvtrace.converters.profile.profile import read_profile
+from kvtrace.converters.profile.profile import profile_of
 from kvtrace.converters.profile.profile_model import Profile
 from kvtrace.converters.profile.recompiles import recompiles_sentence
 from kvtrace.converters.report.answer import Answer, answer_of
@@ -44,14 +43,13 @@ from kvtrace.converters.report.model import (
 )
 from kvtrace.converters.report.slices import MISSING, NO_CALL, Executions, Integers, Slices
 from kvtrace.figures.columns import combined_codes, integers
+from kvtrace.figures.device_time import DeviceTime
 from kvtrace.figures.identity import is_own
 from kvtrace.figures.kernels import FURTHER
 from kvtrace.figures.libraries import library_executions
 from kvtrace.figures.names import shown_names
+from kvtrace.figures.part_figures import open_figures
 from kvtrace.figures.requested_part import STEADY, RequestedPart
-from kvtrace.figures.sums_building import add_up
-from kvtrace.figures.times import device_times, host_times
-from kvtrace.figures.window import windowed
 from kvtrace.schema.layout import PARTIAL, replayed_parts, run_folder
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import Run as TraceRun
@@ -93,15 +91,12 @@ def report_data(
         ids = np.array(list(kernels_without_ir(trace, run)), np.int64)
         without_ir = tables.kernels.kernels(tables.kernels.indices[index].of(ids))
         tables.without_ir.update(without_ir[without_ir != NO_CALL].tolist())
-    add_up(trace, runs)
+    # Launches and findings cover the whole runs, figures only the part that was asked for.
+    figures = open_figures(trace, runs, asked)
     tables.timeline.measure(trace, runs)
     first, end = tables.extent()
     origin = first or 0
-    # Launches and findings cover the whole runs, figures only the part that was asked for.
-    windowed_trace, window = windowed(trace, runs, asked)
-    execution_times = device_times(windowed_trace, runs)
-    launch_times = host_times(windowed_trace, runs)
-    tables.calls.read_figures(runs, launch_times, execution_times)
+    tables.calls.read_figures(figures)
     tables.calls.read_work(trace, runs)
     judged_runs = {
         run.run_id for run in runs if replayed_parts(run_folder(trace.path, "findings", run.run_id))
@@ -119,20 +114,8 @@ def report_data(
     partial, unjudged_calls = read_partial(trace, runs, tables.calls)
     if tables.findings is not None:
         tables.findings = replace(tables.findings, unjudged_calls=unjudged_calls)
-    profile = read_profile(
-        windowed_trace,
-        runs,
-        sections=False,
-        times=(launch_times, execution_times),
-        window=window,
-    )
-    sums = call_sums(
-        windowed_trace,
-        runs,
-        window,
-        (launch_times, execution_times),
-        on_device=profile.device_time is not None,
-    )
+    profile = profile_of(figures, sections=False)
+    sums = call_sums(figures)
     answer = answer_of(profile, list(tables.kernels.identities), origin)
     plan = detail_plan(answer.gaps, answer.begin_ns or 0, end - origin)
     tables.timeline.origin = origin

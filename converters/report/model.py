@@ -11,12 +11,12 @@ from typing import Final, Literal, TypedDict
 from kvtrace.converters.findings.model import Finding
 from kvtrace.converters.profile.call_tree import CallSums
 from kvtrace.converters.profile.device_limits import ChosenDevice, Occupancy, Position
-from kvtrace.converters.profile.device_time import DeviceTime
 from kvtrace.converters.profile.recompiles import Change
 from kvtrace.converters.report.answer import Answer
 from kvtrace.converters.report.costly_lines import CostlyLines
 from kvtrace.converters.report.detail import Range
 from kvtrace.converters.report.slices import Bins, Executions, Slices
+from kvtrace.figures.device_time import DeviceTime
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.window import Window
 

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from kvtrace.figures.times import device_times, figures_of_calls, host_times
-from kvtrace.figures.window import windowed
+from kvtrace.figures.part_figures import open_figures
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.runs import Run
 from kvtrace.schema.trace import Selection
@@ -27,11 +26,9 @@ def heaviest_calls(selection: Selection) -> list[HeavyCall]:
     Raises:
         BadSetting: nothing was launched.
     """
-    trace, _ = windowed(selection.trace, selection.runs)
-    device = device_times(trace, selection.runs)
-    rows = figures_of_calls(host_times(trace, selection.runs), device).to_pylist()
+    rows = open_figures(selection.trace, selection.runs).by_call.to_pylist()
     if not rows:
-        raise BadSetting(f"{trace.path} has no launch of a known kernel")
+        raise BadSetting(f"{selection.trace.path} has no launch of a known kernel")
     is_timed = any(row["device_ns"] for row in rows)
     figure, place = ("device_ns", "on the device") if is_timed else ("host_ns", "on the host")
     rows.sort(key=lambda row: (-(row[figure] or 0), row["run"], row["call_id"]))

@@ -5,33 +5,23 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.progress import RemainingTime, Report, progress
+from kvtrace.progress import progress
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import EXCERPT, replayed_parts, results_beside, run_folder
 from kvtrace.schema.without_ir import recorded_stages
 from kvtrace.text import plural
 
 if TYPE_CHECKING:
+    from kvtrace.clients import Client
     from kvtrace.clients.call_results import EqualCalls
-    from kvtrace.clients.recorded import InTime
     from kvtrace.schema.trace import Run, Selection, Trace
 
 #: Seconds of processor time for passes that the user did not request.
 MOST_SECONDS: Final = 30.0
-#: Seconds that are measured before a pass that must reach all calls is given up.
-_MEASURED: Final = 5.0
-#: Predictions after `_MEASURED` were at most so many times too long.
-_OFF: Final = 1.6
 #: Seconds that rules of whole kernels get at least, after the calls.
 _LEAST_SECONDS: Final = 5.0
 #: The table whose presence shows that a client has analyzed a run.
 _TABLES: Final = {"tracer": "accesses", "profiler": "ops", "sanitizer": "findings"}
-
-
-class _TakesLong(KvtraceError):
-    """Raised when a pass that the user did not request would take too long."""
-
-    slug = "takes-long"
 
 
 def run_missing_passes(
@@ -64,11 +54,9 @@ def run_missing_passes(
     deadline = None if seconds is None else time.process_time() + seconds
     for number, run in enumerate(runs):
         missing = missing_clients[run.run_id]
-        in_time = None
-        if partial and deadline is not None:
-            in_time = _in_time(trace, run, deadline, len(runs) - number)
+        shared_by = len(runs) - number if partial else None
         try:
-            done, rest = _run_passes(trace, run, missing, deadline, in_time, equal_calls)
+            done, rest = _run_passes(trace, run, missing, deadline, shared_by, equal_calls)
         except KvtraceError as error:
             added = "bytes, FLOPs, accesses" + (" and findings" if "sanitizer" in clients else "")
             yield f"{str(error).rstrip('.')}: kvtrace {command} {trace.path} --replay adds {added}"
@@ -104,17 +92,6 @@ def completed_figures(
         yield
 
 
-def _in_time(trace: "Trace", run: "Run", deadline: float, runs: int) -> "InTime":
-    """Return the calls of a run, the cheapest first, with its share of the time until a deadline.
-
-    `runs` counts the runs that share the time: this one and those after it.
-    """
-    from kvtrace.clients.recorded import InTime, estimated_costs
-
-    costs, now = estimated_costs(trace, run), time.process_time()
-    return InTime(tuple(costs), now + max(deadline - now, 0.0) / runs, costs)
-
-
 def _missing(clients: Sequence[str], trace: "Trace", run: "Run") -> list[str]:
     folders = {client: run_folder(trace.path, _TABLES[client], run.run_id) for client in clients}
     return [client for client, folder in folders.items() if not replayed_parts(folder)]
@@ -129,25 +106,37 @@ def _has_ir(trace: "Trace", run: "Run") -> bool:
 
 def _run_passes(
     trace: "Trace", run: "Run", clients: Sequence[str], deadline: float | None,
-    in_time: "InTime | None", equal_calls: "EqualCalls",
+    shared_by: int | None, equal_calls: "EqualCalls",
 ) -> tuple[str, str]:  # fmt: skip
-    """Run clients on a run; return what was done, and what remains ("" if nothing)."""
-    from kvtrace.analysis.judging import environment_rules, judge_by_kernel, sanitizer
-    from kvtrace.clients.recorded import replay  # not where nothing is missing
-    from kvtrace.verdicts.rules.choice import rule_ids
+    """Run clients on a run; return what was done, and what remains ("" if nothing).
+
+    `shared_by` counts the runs that share the time until the deadline: then the cheapest calls are
+    evaluated first, until it is used up; None: a pass that would take longer has no results.
+    """
+    # Imported only where something is missing.
+    from kvtrace.clients.recorded import InTime, estimated_costs, replay
+    from kvtrace.clients.timed_progress import TimedProgress
 
     began = time.process_time()
-    rules = rule_ids([environment_rules()]) if "sanitizer" in clients else ()
+    passes: list[str | Client] = list(clients)
+    if "sanitizer" in clients:
+        from kvtrace.analysis.judging import environment_rules, judge_by_kernel, sanitizer
+        from kvtrace.verdicts.rules.choice import rule_ids
+
+        rules = rule_ids([environment_rules()])
+        passes = [sanitizer(rules) if name == "sanitizer" else name for name in clients]
     with progress(f"replay {run.run_id}") as report:
         calls = plural(trace.table("calls", (run,), ["call_id"]).num_rows, "unique call")
-        pass_deadline = deadline if in_time is None else None
+        pass_deadline = deadline if shared_by is None else None
         timed = TimedProgress(report, pass_deadline, f"analyzing {calls}")
-        passes = [sanitizer(rules) if name == "sanitizer" else name for name in clients]
+        in_time = None
+        if shared_by is not None and deadline is not None:
+            costs, now = estimated_costs(trace, run), time.process_time()
+            in_time = InTime(tuple(costs), now + max(deadline - now, 0.0) / shared_by, costs)
         outcome = replay(trace, run, timed, passes, in_time, equal_calls)
-    kernels_end = (
-        None if in_time is None else max(in_time.end, time.process_time() + _LEAST_SECONDS)
-    )
-    judge_by_kernel(trace, run, rules, (environment_rules(),), again=False, end=kernels_end)
+    if "sanitizer" in clients:
+        end = None if in_time is None else max(in_time.end, time.process_time() + _LEAST_SECONDS)
+        judge_by_kernel(trace, run, rules, (environment_rules(),), again=False, end=end)
     for error in outcome.errors:
         raise error
     succeeded = outcome.calls - len(outcome.failures)
@@ -164,54 +153,3 @@ def _run_passes(
     if outcome.ended_early:
         rest = f"{plural(outcome.ended_early, 'call')} took half of the time and was not done"
     return done, rest
-
-
-class TimedProgress:
-    """A progress function that predicts the rest of a pass, and raises if it would take too long.
-
-    The error is raised when the deadline has passed, or once `_MEASURED` seconds are measured and
-    the predicted end is so late that the deadline is missed even if the prediction is `_OFF` times
-    too long.
-    """
-
-    def __init__(
-        self, report: Report, deadline: float | None, work: str,
-        clock: Callable[[], float] = time.process_time,
-    ) -> None:  # fmt: skip
-        """Begin to measure.
-
-        Args:
-            report: A function to report to, too.
-            deadline: The time, by the clock, at which the pass has to end; None: any.
-            work: The beginning of the error, as "analyzing 13 unique calls".
-            clock: Returns the time in seconds.
-
-        """
-        self._report = report
-        self._deadline = deadline
-        self._work = work
-        self._clock = clock
-        self._began = clock()
-        self._remaining = RemainingTime(clock)
-        self.remaining_seconds: float | None = None
-
-    def __call__(self, done: float, total: float) -> None:
-        """Note that `done` of `total` is finished."""
-        self._report(done, total)
-        self._remaining.add(done)
-        seconds = self.remaining_seconds = self._remaining.seconds(total)
-        if self._deadline is None or done >= total:
-            return
-        now = self._clock()
-        is_late = (
-            seconds is not None
-            and now - self._began >= _MEASURED
-            and now + seconds / _OFF > self._deadline
-        )
-        if not is_late and now <= self._deadline:
-            return
-        if seconds is None:
-            taken = f"takes more than {now - self._began:,.1f} s"
-        else:
-            taken = f"would take about {now - self._began + seconds:,.0f} s"
-        raise _TakesLong(f"{self._work} {taken}, so it was skipped")

@@ -59,15 +59,14 @@ def narrowed_selection(selection: "Selection", part: "RequestedPart") -> "Select
         BadSetting: The runs have no such part.
 
     """
+    from kvtrace.figures.part_figures import open_figures
     from kvtrace.figures.requested_part import STEADY
-    from kvtrace.figures.sums_building import add_up
-    from kvtrace.figures.window import windowed
     from kvtrace.schema.trace import Selection
 
     if part == STEADY:
         return selection
-    add_up(selection.trace, selection.runs)
-    return Selection(windowed(selection.trace, selection.runs, part)[0], selection.runs)
+    figures = open_figures(selection.trace, selection.runs, part)
+    return Selection(figures.trace, selection.runs)
 
 
 def runs_under_name(name: str) -> "Selection":

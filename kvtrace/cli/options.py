@@ -354,9 +354,9 @@ def complain_of(trace: Trace) -> None:
 
 def settings_in_force() -> Settings:
     """Return the settings in force; print invalid values to standard error."""
-    from kvtrace import settings as of_recordings
+    from kvtrace.settings import settings_in_force as read_settings
 
-    settings, problems = of_recordings.settings_in_force(os.environ)
+    settings, problems = read_settings(os.environ)
     for problem in problems:
         complain(problem)
     return settings

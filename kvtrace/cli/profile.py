@@ -30,8 +30,7 @@ from kvtrace.text import json_text
 
 if TYPE_CHECKING:
     from kvtrace.converters.profile.profile_model import Profile
-    from kvtrace.figures.requested_part import RequestedPart
-    from kvtrace.schema.trace import Selection
+    from kvtrace.figures.part_figures import PartFigures
 
 NEEDS: Final = OF_DEVICE_TIMES
 #: Seconds of processor time for evaluating calls that the user did not ask to evaluate.
@@ -96,8 +95,9 @@ def command(
     from kvtrace.analysis.missing_passes import completed_figures
     from kvtrace.converters.chosen_kernels import of_kernels, shown_kernels
     from kvtrace.converters.profile.autotune import untried_text
-    from kvtrace.converters.profile.profile import read_profile
+    from kvtrace.converters.profile.profile import profile_of
     from kvtrace.converters.profile.profile_text import profile_text
+    from kvtrace.figures.part_figures import PartFigures, open_figures
     from kvtrace.schema.errors import BadSetting
     from kvtrace.text import terminal_width
 
@@ -112,24 +112,23 @@ def command(
         replay = False
     seconds = min(settings_in_force().budget, _MOST_SECONDS)
     with completed_figures(selection, note, replay=replay, seconds=seconds):
-        if by is not None and not json:
-            return _print_call_tree(selection, part, by, full=full)
-        times = None
-        if engine is not None:
+        if engine is None:
+            figures = open_figures(selection.trace, selection.runs, part)
+        else:
             from kvtrace.figures.times import times_of_engine
 
             times = times_of_engine(engine.tables(selection.trace, selection.runs, master).table)
-        profile = read_profile(
-            selection.trace, selection.runs, calls=calls, lines=lines, device=device, times=times,
-            part=part,
-        )  # fmt: skip
+            figures = PartFigures(selection.trace, selection.runs, summed=times)
+        if by is not None and not json:
+            return _print_call_tree(figures, by, full=full)
+        profile = profile_of(figures, calls=calls, lines=lines, device=device)
         chosen = chosen_kernels(kernel, shown_kernels(profile.launched, profile.device_time))
         profile = of_kernels(
             profile, chosen, "kernels", "device_time", "launch_costs", "advice", "lines"
         )
         complain_of(selection.trace)
         if json:
-            _print_object(profile, selection, part, by)
+            _print_object(profile, figures, by)
         else:
             width = terminal_width()
             text = profile_text(profile, full=full, width=width)
@@ -138,31 +137,26 @@ def command(
     return 2 if profile.is_empty else 0
 
 
-def _print_call_tree(
-    selection: "Selection", part: "RequestedPart", by: Grouping, *, full: bool
-) -> int:
-    from kvtrace.converters.profile.call_tree import read_call_sums
+def _print_call_tree(figures: "PartFigures", by: Grouping, *, full: bool) -> int:
+    from kvtrace.converters.profile.call_tree import call_sums
     from kvtrace.converters.profile.call_tree_text import call_tree_text
     from kvtrace.text import terminal_width
 
-    sums = read_call_sums(selection.trace, selection.runs, part)
-    complain_of(selection.trace)
+    sums = call_sums(figures)
+    complain_of(figures.trace)
     print_lines(call_tree_text(sums, by, full=full, width=terminal_width()))
     return 0 if sums.rows else 2
 
 
-def _print_object(
-    profile: "Profile", selection: "Selection", part: "RequestedPart", by: Grouping | None
-) -> None:
+def _print_object(profile: "Profile", figures: "PartFigures", by: Grouping | None) -> None:
     from kvtrace.converters.profile.profile_model import profile_object
     from kvtrace.figures.window import nothing_sentence
 
     output = profile_object(profile)
     if by is not None:
-        from kvtrace.converters.profile.call_tree import call_tree_object, read_call_sums
+        from kvtrace.converters.profile.call_tree import call_sums, call_tree_object
 
-        sums = read_call_sums(selection.trace, selection.runs, part)
-        output["by"] = call_tree_object(sums, by)
+        output["by"] = call_tree_object(call_sums(figures), by)
     print(json_text("profile", output))
     if profile.is_empty:
         complain(nothing_sentence(profile.window, imported=profile.imported))

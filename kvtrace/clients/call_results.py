@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from kvtrace.clients.client import Client, Rows
 from kvtrace.clients.running import ClientPass
-from kvtrace.ir.stacks import StackRows
+from kvtrace.schema.content import StackRows
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, Type
 
 from kvtrace.evaluate import Argument, Observer
 from kvtrace.ir import Op, source_stack
-from kvtrace.ir.stacks import StackRows
 from kvtrace.metrics.of_ops import kind_of
+from kvtrace.schema.content import StackRows
 from kvtrace.schema.errors import BadSetting, KvtraceError
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 
 from kvtrace.clients.call_results import CallResults, ClientByCall
 from kvtrace.evaluate import Observer
-from kvtrace.ir.stacks import StackRows
-from kvtrace.metrics.of_ops import Metrics, loops_around
+from kvtrace.metrics.of_ops import Metrics
 from kvtrace.recorded_calls.recorded import Call
+from kvtrace.schema.content import StackRows
 
 
 class Profiler(ClientByCall):
@@ -21,7 +21,7 @@ class Profiler(ClientByCall):
         metrics, stacks = self.observer(Metrics), StackRows()
         names = [argument.name for argument in call.arguments]
         rows = {
-            "ops": metrics.op_rows(call.call_id, names, loops_around(call.module), stacks),
+            "ops": metrics.op_rows(call.call_id, names, stacks),
             "loops": metrics.loop_rows(call.call_id, stacks),
         }
         results = CallResults(rows, stacks, metrics.notes(), metrics.modeled)

@@ -5,8 +5,8 @@ from typing import Any
 
 from kvtrace.clients.call_results import CallResults, ClientByCall
 from kvtrace.evaluate.errors import UNFIT, UnfitOp
-from kvtrace.ir.stacks import StackRows
 from kvtrace.recorded_calls.recorded import Call, UnreadyCall
+from kvtrace.schema.content import StackRows
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.binding import Budget
 from kvtrace.verdicts.judge import judge_launches

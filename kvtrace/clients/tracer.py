@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from kvtrace.clients.call_results import CallResults, ClientByCall
 from kvtrace.evaluate import Observer
-from kvtrace.metrics.of_ops import Metrics, loops_around
+from kvtrace.metrics.of_ops import Metrics
 from kvtrace.recorded_calls.recorded import Call
 
 
@@ -19,7 +19,7 @@ class Tracer(ClientByCall):
         """Add the accesses of a call."""
         metrics = self.observer(Metrics)
         names = [argument.name for argument in call.arguments]
-        rows = metrics.access_rows(call.call_id, names, loops_around(call.module))
+        rows = metrics.access_rows(call.call_id, names)
         self.add(call.call_id, CallResults({"accesses": rows}, notes=metrics.notes()))
 
     def settings(self) -> Mapping[str, Any]:

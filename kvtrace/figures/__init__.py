@@ -1,7 +1,9 @@
 """Figures of calls and kernels: sums and medians of launches and executions, each defined once.
 
-`times.py` is the entry: sums and medians of calls and kernels, as tables. `views.py` defines in SQL
-which launches count, for DuckDB and for Spark; `scans.py` makes views of a trace's files for both.
+`part_figures.open_figures` is the door: all figures of a part of some runs, of which nobody behind
+it asks whether they are stored. `times.py` has sums and medians of calls and kernels, as tables.
+`views.py` defines in SQL which launches count, for DuckDB and for Spark; `scans.py` makes views of
+a trace's files for both.
 
 Only these views decide which launches count and what they add up to; `kernels.py` has the sums, and
 a figure of its table with `further` is named nowhere else: profile, report and diff show it.

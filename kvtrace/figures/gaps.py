@@ -1,10 +1,7 @@
-"""Busy and idle time of devices, idle time by cause, summed over runs; see `gap_causes.py`.
-
-Of sealed runs whose sums are stored, no execution is read (`steps.py`).
-"""
+"""Idle time of devices by cause, summed over runs; see `gap_causes.py`."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any, Final, Literal
 
@@ -13,24 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Integers, coded, combined_codes, integers, summed_by
-from kvtrace.figures.executions import Busy, ExecutionBlocks, Timeline, summed_busy
-from kvtrace.figures.gap_causes import (
-    SHORT_EXECUTIONS,
-    PartGaps,
-    gaps_of_executions,
-    has_step_times,
-)
-from kvtrace.figures.gap_groups import GROUPS, STACKS
-from kvtrace.figures.host_events import AROUND_SHORT, CAUSES, EVENTS, Cause, HostEvents
+from kvtrace.figures.gap_causes import PartGaps, has_step_times
+from kvtrace.figures.gap_groups import STACKS
+from kvtrace.figures.host_events import CAUSES, EVENTS, Cause
 from kvtrace.figures.lines import Place, places_by_stack
 from kvtrace.figures.names import shown_names
-from kvtrace.figures.steps import (
-    PartName,
-    RunAtRest,
-    part_at_rest,
-    read_ahead,
-    rows_of_part,
-)
+from kvtrace.figures.run_parts import RunPart
+from kvtrace.figures.steps import read_ahead
 from kvtrace.schema.trace import Run, Trace
 from kvtrace.schema.window import TraceWindow, whole_trace
 
@@ -165,45 +151,14 @@ class Gaps:
     steps: tuple[StepTimes, ...] = ()
     lost: LostTime = field(default_factory=LostTime)
 
-    @property
-    def explained(self) -> float | None:
-        """The share (0 to 1) of idle time in which it is recorded what was going on.
 
-        It is not where the host ran code that is not recorded. None without idle time.
-        """
-        if not self.idle_ns:
-            return None
-        return 1 - sum(self.by_cause.get(c, 0) for c in ("unknown", "host")) / self.idle_ns
+def read_gaps(trace: Trace, parts: Sequence[RunPart]) -> Gaps | None:
+    """Return the idle time by cause of runs in a trace or its window, at most 50 groups.
 
-
-def busy_times_of_runs(trace: Trace, runs: Sequence[Run]) -> list[Busy]:
-    """Return the busy and idle time of each run with recorded gaps (`Run.has_gaps`).
-
-    Runs without gaps or without a timed execution are left out. Errors as `Trace.table`.
+    None without timed executions.
     """
-    times = (_busy_time_of_run(trace, run) for run in runs if run.has_gaps)
-    return [busy for busy in times if busy is not None]
-
-
-def _busy_time_of_run(trace: Trace, run: Run) -> Busy | None:
-    stored = part_at_rest(trace, run)
-    if stored is not None:
-        at_rest, part = stored
-        row = at_rest.parts[part]
-        return None if row["span_ns"] is None else Busy(*(row[f.name] for f in fields(Busy)))
-    window = trace.window_of(run.run_id) if isinstance(trace, TraceWindow) else None
-    timelines: dict[int, Timeline] = {}
-    for _, block in ExecutionBlocks(trace, run, named=False).read(window, named=False):
-        for device, executions in block.by_device():
-            timeline = timelines.setdefault(device, Timeline(window))
-            timeline.add(executions.start, executions.end)
-    return summed_busy(timelines.values())
-
-
-def read_gaps(trace: Trace, runs: Sequence[Run]) -> Gaps | None:
-    """Return the devices' idle time by cause, at most 50 groups; None without timed executions."""
-    read_ahead(trace, runs, ("idle_gaps", "short_executions"))
-    of_runs = [(run, gaps) for run in runs if (gaps := _gaps_of_part(trace, run)) is not None]
+    read_ahead(trace, [part.run for part in parts], ("idle_gaps", "short_executions"))
+    of_runs = [(part.run, gaps) for part in parts if (gaps := part.gaps) is not None]
     if not of_runs:
         return None
     idle, small = dict[Cause, int](), dict[Cause, int]()
@@ -225,42 +180,6 @@ def read_gaps(trace: Trace, runs: Sequence[Run]) -> Gaps | None:
         sum(gaps.paused_between_steps_ns for _, gaps in of_runs),
         tuple(_step_times(trace, of_runs)) if isinstance(trace, TraceWindow) else (),
         lost,
-    )
-
-
-def _gaps_of_part(trace: Trace, run: Run) -> PartGaps | None:
-    """Return the idle time of a run in a trace or its window; None without gaps or executions."""
-    if not run.has_gaps:
-        return None
-    stored = part_at_rest(trace, run)
-    if stored is not None:
-        return _stored_gaps(trace, run, *stored)
-    window = trace.window_of(run.run_id) if isinstance(trace, TraceWindow) else None
-    whole = whole_trace(trace)
-    blocks, places = ExecutionBlocks(whole, run), places_by_stack(whole, [run])
-    return gaps_of_executions(blocks, HostEvents.read(whole, run), places, window)
-
-
-def _stored_gaps(trace: Trace, run: Run, at_rest: RunAtRest, part: PartName) -> PartGaps | None:
-    """Return the idle time that is stored of a part; None if it has no executions."""
-    row = at_rest.parts[part]
-    if row["pauses"] is None:
-        return None
-    idle: dict[Cause, int] = {c: row[f"{c}_ns"] for c in sorted(CAUSES) if row[f"{c}_ns"]}
-    by_step = dict[Cause, Integers]()
-    if part == "steady" and has_step_times(at_rest.steady):
-        steps = at_rest.steps.filter(at_rest.steps["steady"])
-        by_step = {cause: integers(steps[f"{cause}_ns"]) for cause in idle}
-    return PartGaps(
-        idle,
-        {cause: row[f"small_{cause}_ns"] if cause in AROUND_SHORT else 0 for cause in idle},
-        row["paused_ns"],
-        row["pauses"],
-        row["paused_between_steps_ns"],
-        rows_of_part(trace, run, "idle_gaps", part).select(GROUPS.names),
-        rows_of_part(trace, run, "short_executions", part).select(SHORT_EXECUTIONS.names),
-        by_step,
-        row["devices"],
     )
 
 

@@ -110,20 +110,6 @@ def _read(trace: Trace, runs: Sequence[Run]) -> RunAtRest:
     return RunAtRest(parts, steps, steady)
 
 
-def part_at_rest(trace: Trace, run: Run) -> tuple[RunAtRest, PartName] | None:
-    """Return what is stored of a run, and the part that a trace or window has of it.
-
-    A run without timed executions has the part `whole` in each window. None if nothing is stored,
-    or the window is no part that is stored. Errors as `Trace.table`.
-    """
-    stored = run_at_rest(whole_trace(trace), run)
-    if stored is None:
-        return None
-    if not isinstance(trace, TraceWindow) or stored.time_bounds("gpu_kernels") is None:
-        return stored, "whole"
-    return (stored, "steady") if trace.window_of(run.run_id) == stored.steady else None
-
-
 def rows_of_part(trace: Trace, run: Run, name: str, part: PartName) -> pa.Table:
     """Return the stored rows of a part in the table `name`; errors as `Trace.table`."""
     rows = _rows(trace, run, name)

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.figures.kernels import KERNEL_FIGURES, LAUNCH_COLUMNS
-from kvtrace.figures.scans import row_count
 from kvtrace.figures.stored import (
     LEAVES,
     are_kept,
@@ -260,14 +259,6 @@ def _like(summed: pa.Table, rows: pa.Table) -> pa.Table:
         for f in rows.schema
     ]
     return pa.table(columns, rows.column_names).cast(rows.schema)
-
-
-def has_executions(trace: Trace, run: Run) -> bool:
-    """Return whether a run has rows or sums of executions; errors as `Trace.table`."""
-    if has_older_sums(trace, run) and older_sums(trace, [run], "execution_sums", ()).num_rows:
-        return True
-    table = "gpu_kernels" if stored_settings(trace, run) is None else "execution_sums"
-    return row_count(whole_trace(trace), run, table) > 0
 
 
 def stored_bins(trace: Trace, run: Run, table: Sums, keys: Sequence[str]) -> pa.Table:

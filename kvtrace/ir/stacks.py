@@ -1,56 +1,9 @@
-"""Source stacks of IR ops as rows of `stacks`, without duplicates."""
+"""Source stacks of IR ops, with their ids in the table `stacks`."""
 
-from collections.abc import Sequence
-from typing import Any
-
-from kvtrace.ir import Frame, Op
+from kvtrace.ir import Op
 from kvtrace.ir.locations import FileLocation, Location, NameLocation
 from kvtrace.ir.model import frames_in, function_name
-from kvtrace.schema.content import stack_id
-
-Stack = tuple[int | None, tuple[Frame, ...]]
-"""The id of a stack, and its frames, innermost first."""
-
-
-class StackRows:
-    """Distinct stacks with ids, which are hashes of the content and so equal capture's ids."""
-
-    def __init__(self) -> None:
-        self._frames: dict[int, tuple[Frame, ...]] = {}
-
-    def add(self, frames: Sequence[Frame]) -> int | None:
-        """Add frames (innermost first) and return the stack's id, None without frames."""
-        return self.add_stack(stack_of(frames))
-
-    def add_stack(self, stack: Stack) -> int | None:
-        """Add a stack, and return its id."""
-        identity, frames = stack
-        if identity is not None and identity not in self._frames:
-            self._frames[identity] = frames
-        return identity
-
-    def add_all(self, other: "StackRows") -> None:
-        """Add the stacks of other rows."""
-        self._frames.update(other._frames)
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return the rows of `stacks`."""
-        return [
-            {
-                "stack_id": key,
-                "frames": [
-                    {"file": f.file, "line": f.line, "column": f.column, "function": f.function}
-                    for f in frames
-                ],
-            }
-            for key, frames in self._frames.items()
-        ]
-
-
-def stack_of(frames: Sequence[Frame]) -> Stack:
-    """Return a stack with its id, which is None without frames."""
-    frames_ = tuple(frames)
-    return (stack_id(frames_) if frames_ else None), frames_
+from kvtrace.schema.content import Stack, stack_of
 
 
 class OpStacks:

@@ -16,12 +16,13 @@ from kvtrace.ir import Module, Op
 from kvtrace.ir.attributes import EnumAttribute, IntegerAttribute, StringAttribute
 from kvtrace.ir.model import once_per_module
 from kvtrace.ir.ops import KINDS, LOOPS, Kind, contents_of, effect_of
-from kvtrace.ir.stacks import OpStacks, Stack, StackRows
+from kvtrace.ir.stacks import OpStacks
 from kvtrace.ir.types import SharedType, TensorType
 from kvtrace.metrics.distinct import distinct_counts
 from kvtrace.metrics.footprint import Footprint, LatestPatterns
 from kvtrace.metrics.unique_bytes import TouchedBytes, fresh_bytes
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout
+from kvtrace.schema.content import Stack, StackRows
 
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
@@ -104,11 +105,17 @@ OpFacts = tuple[str, str | None, Stack]
 
 
 class ModuleFacts:
-    """Facts of the ops of one module in the IR, computed when first needed."""
+    """Facts of the ops of one module in the IR; those of an op are computed when first needed.
 
-    def __init__(self) -> None:
+    Attributes:
+        loops: The index of the innermost loop around each op, by the op's index.
+
+    """
+
+    def __init__(self, module: Module | None = None) -> None:
         self._ops: dict[int, OpFacts] = {}
         self._stacks = OpStacks()
+        self.loops = {} if module is None else _loops_around(module)
 
     def of(self, op: Op) -> OpFacts:
         """Return the kind, dtype and source stack of an op; cached."""
@@ -121,14 +128,12 @@ class ModuleFacts:
 
 
 @once_per_module
-def facts_of(_module: Module) -> ModuleFacts:
+def facts_of(module: Module) -> ModuleFacts:
     """Return the cache of facts of a module's ops."""
-    return ModuleFacts()
+    return ModuleFacts(module)
 
 
-@once_per_module
-def loops_around(module: Module) -> Mapping[int, int]:
-    """Return the index of the innermost loop around each op, by the op's index."""
+def _loops_around(module: Module) -> dict[int, int]:
     around: dict[int, int] = {}
     if not any(op.name in LOOPS for op in module.ops):
         return around
@@ -265,10 +270,8 @@ class Metrics(Observer):
         for trip_count, programs in programs_by_trips:
             counts[trip_count] = counts.get(trip_count, 0) + programs
 
-    def op_rows(
-        self, call_id: int, names: list[str], around: Mapping[int, int], stacks: StackRows
-    ) -> list[dict[str, Any]]:
-        """Return the rows of `ops`, in the order of the IR; `around` has loops by op index."""
+    def op_rows(self, call_id: int, names: list[str], stacks: StackRows) -> list[dict[str, Any]]:
+        """Return the rows of `ops`, in the order of the IR."""
         rows = []
         fresh_by_op = self._fresh_bytes()
         for index in sorted(self._counts):
@@ -289,7 +292,7 @@ class Metrics(Observer):
                 "fresh_bytes": fresh_by_op.get(index),
                 "sectors": None,
                 "flops": count.flops,
-                "loop": around.get(index),
+                "loop": self._facts.loops.get(index),
                 "buffer": None,
             }
             memory = self._memory.get(index)
@@ -323,13 +326,11 @@ class Metrics(Observer):
             return id(value.storage), value.offset_bytes
         return ("argument", argument), 0
 
-    def access_rows(
-        self, call_id: int, names: list[str], around: Mapping[int, int]
-    ) -> list[dict[str, Any]]:
+    def access_rows(self, call_id: int, names: list[str]) -> list[dict[str, Any]]:
         """Return the rows of `accesses`; docs/accesses.md describes them."""
         rows = []
         for index in sorted(self._memory):
-            is_in_loop = index in around
+            is_in_loop = index in self._facts.loops
             for argument, footprint in self._memory[index].footprints.items():
                 name = None if argument is None else names[argument]
                 for row in footprint.count().records[0]:

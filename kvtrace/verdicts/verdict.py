@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from kvtrace.ir import Frame, Op, source_stack
 from kvtrace.ir.flow import enclosing_ops
 from kvtrace.ir.ops import LOOPS
-from kvtrace.ir.stacks import StackRows
+from kvtrace.schema.content import StackRows
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.observe import FailedAssertion, OutOfBounds

@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 from kvtrace.analysis import missing_passes
-from kvtrace.analysis.missing_passes import TimedProgress
 from kvtrace.cli import main
 from kvtrace.clients.recorded import IR_STAGES, estimated_costs
-from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.trace import open_trace, select_runs
 from tests.analysis.reported import passes, report
 
@@ -202,31 +200,6 @@ def test_a_slow_pass_of_a_diff_is_stopped_and_writes_nothing(unanalyzed_trace, c
 
     assert "analyzing 13 unique calls takes more than" in capsys.readouterr().err
     assert passes(unanalyzed_trace) == set()
-
-
-def finish_calls(durations, deadline):
-    """Report calls of these durations in seconds to a progress with a deadline; return it."""
-    now = [0.0]
-    work = f"analyzing {len(durations)} unique calls"
-    progress = TimedProgress(lambda *_: None, deadline, work, clock=lambda: now[0])
-    for done, seconds in enumerate(durations, start=1):
-        now[0] += seconds
-        progress(done, len(durations))
-    return progress
-
-
-def test_a_pass_is_given_up_once_its_own_calls_predict_that_it_is_late():
-    with pytest.raises(KvtraceError, match="100 unique calls would take about 100 s"):
-        finish_calls([1.0] * 100, deadline=50.0)
-
-
-def test_a_pass_is_not_given_up_before_five_seconds_of_it_are_measured():
-    finish_calls([1.0] * 4 + [0.01] * 96, deadline=50.0)
-
-
-def test_a_pass_that_may_end_in_time_is_not_given_up():
-    progress = finish_calls([4.0] * 10 + [1.0] * 10, deadline=66.0)  # 80 s, by the first ten
-    assert progress.remaining_seconds == 0.0
 
 
 def test_a_trace_without_ir_is_skipped(tmp_path, capsys):

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvtrace.figures.executions import Busy, Timeline
-from kvtrace.figures.gaps import busy_times_of_runs, read_gaps
+from kvtrace.figures.part_figures import PartFigures
+from kvtrace.figures.run_parts import run_parts
 from kvtrace.figures.sums_building import tables_at_rest
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.window import RunWindow
@@ -98,15 +99,14 @@ def test_each_device_has_its_own_times_which_are_added_up(executions, tmp_path):
         for device in devices
     ]
     both = written(tmp_path / "both", executions)
-    (busy,) = busy_times_of_runs(both, both.runs)
-    alone = [busy_times_of_runs(trace, trace.runs)[0] for trace in traces]
+    busy, *alone = (run_parts(trace, trace.runs)[0].busy for trace in (both, *traces))
     most = len(devices) * max(of_device.busy_ns for of_device in alone)
     spare = max(busy.span_ns - most, 0)
     assert busy == replace(sum(alone, Busy()), spare_ns=spare)
     assert busy.devices == len(devices)
-    gaps = read_gaps(both, both.runs)
+    gaps = PartFigures(both, both.runs).gaps
     assert gaps.idle_ns == busy.idle_ns == sum(gaps.by_cause.values())
-    causes_alone = [read_gaps(trace, trace.runs).by_cause for trace in traces]
+    causes_alone = [PartFigures(trace, trace.runs).gaps.by_cause for trace in traces]
     for cause, ns in gaps.by_cause.items():
         assert ns == sum(causes.get(cause, 0) for causes in causes_alone)
     (stored,) = [

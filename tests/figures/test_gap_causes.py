@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kvtrace.converters.profile.device_text import gaps_text
 from kvtrace.converters.profile.profile import read_profile
 from kvtrace.figures.gap_causes import _LATENCY, _Delays
-from kvtrace.figures.gaps import read_gaps
+from kvtrace.figures.part_figures import PartFigures
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter
+from kvtrace.text import percent
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
 LIMITS = [limit // 2 for limit in _LATENCY]
@@ -101,7 +103,8 @@ def test_a_gap_of_two_causes_is_split_by_what_each_took(tmp_path, parts_ms):
     costs = {advice.rule: advice.cost_ns for advice in profile.advice}
     assert costs["allocations"] == gaps.by_cause["allocate"]
     assert costs["host-bound"] == gaps.by_cause["host"]
-    assert gaps.explained == pytest.approx(1 - gaps.by_cause["host"] / gaps.idle_ns)
+    recorded = 1 - gaps.by_cause["host"] / gaps.idle_ns
+    assert gaps_text(gaps, 1, 200)[-1].endswith(f"{percent(recorded)} of idle time")
 
 
 def test_there_is_none_without_delays():
@@ -110,7 +113,7 @@ def test_there_is_none_without_delays():
 
 def test_first_launches_of_a_recorded_program_are_no_launching():
     trace = open_trace(FIXTURES / "decoding")
-    by_cause = read_gaps(trace, trace.runs).by_cause
+    by_cause = PartFigures(trace, trace.runs).gaps.by_cause
     # Six kernels were compiled within 1.75 s of 1.99 s, half of it beside what was timed.
     assert by_cause["compile"] == pytest.approx(1.75e9, rel=0.01)
     assert by_cause["launch"] < 0.02e9

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtrace.figures.gaps import busy_times_of_runs, read_gaps
+from kvtrace.figures.gaps import read_gaps
 from kvtrace.figures.requested_part import STEADY, WHOLE, RequestedPart
+from kvtrace.figures.run_parts import run_parts
 from kvtrace.figures.steps import program_steps
 from kvtrace.figures.stored import PASS, forget, settings_of, sums_stored
 from kvtrace.figures.sums_building import tables_at_rest
@@ -55,7 +56,8 @@ def figures(path, part):
         return str(error)
     steps = [program_steps(trace, run) for run in trace.runs]
     marked = [step and (step.name, step.bounds.tolist()) for step in steps]
-    times = busy_times_of_runs(narrowed, trace.runs), read_gaps(narrowed, trace.runs)
+    parts = run_parts(narrowed, trace.runs)
+    times = [part.busy for part in parts], read_gaps(narrowed, parts)
     return repr((window, getattr(narrowed, "windows", None), marked, times))
 
 

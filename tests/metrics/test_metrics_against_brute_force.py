@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from corpus.kernels import language, memory
 from kvtrace.evaluate.observe import Access, AccessParts
-from kvtrace.ir.stacks import StackRows
 from kvtrace.metrics.byte_ranges import TooManyRanges, merged
-from kvtrace.metrics.of_ops import Metrics
+from kvtrace.metrics.of_ops import Metrics, ModuleFacts
 from kvtrace.metrics.progressions import nested_progression, progressions
 from kvtrace.metrics.unique_bytes import Repetition, size_of_union
+from kvtrace.schema.content import StackRows
 from tests.kernels.launching import bind
 from tests.metrics.counted_calls import CALLS, LOAD
 from tests.metrics.touching import LaneByLane, addresses_of, materialised, observed
@@ -172,7 +172,9 @@ def of_programs(parts, programs, trip, moved_by, element_bytes):
     st.sampled_from([1 << 16, 8]),
 )  # fmt: skip
 def test_any_terms_and_masks_are_counted_as_lane_by_lane(several, trips, step, limits, joined):
-    observers, brute = [Metrics(), Metrics(), Metrics()], LaneByLane()
+    facts, brute = ModuleFacts(), LaneByLane()
+    facts.loops = {LOAD.index: 0}
+    observers = [Metrics(facts=facts) for _ in range(3)]
     with pytest.MonkeyPatch.context() as patch:
         for name, limit in {**limits, "_LEAST_JOINED": joined}.items():
             patch.setattr(f"kvtrace.metrics.access_records.{name}", limit)
@@ -184,8 +186,8 @@ def test_any_terms_and_masks_are_counted_as_lane_by_lane(several, trips, step, l
                     metrics.access(access)
                     if at_once == 9:
                         brute.access(access)
-        described = [(m.access_rows(0, ["x"], {LOAD.index: 0}), m.notes()) for m in observers]
-    (row,) = observers[0].op_rows(0, ["x"], {}, StackRows())
+        described = [(m.access_rows(0, ["x"]), m.notes()) for m in observers]
+    (row,) = observers[0].op_rows(0, ["x"], StackRows())
     assert row["unique_bytes"] == len(brute.bytes[LOAD.index])
     assert row["sectors"] == brute.sectors.get(LOAD.index, 0)
     assert described == [described[0]] * 3

@@ -6,9 +6,9 @@ import pytest
 
 from kvtrace.evaluate import ScalarArgument, Storage, TensorArgument, evaluate
 from kvtrace.ir import parse
-from kvtrace.ir.stacks import StackRows
 from kvtrace.metrics.of_ops import Metrics
 from kvtrace.recorded_calls.compiled_code import thread_layouts
+from kvtrace.schema.content import StackRows
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "h200" / "coalescing"
 
@@ -35,6 +35,6 @@ def test_sectors_are_those_that_the_hardware_counted(name, dtype, scalars, grid,
     parsed = parse(module)
     metrics = Metrics(thread_layouts(parsed, ttgir, ptx, triton="3.6.0"))
     evaluate(parsed, arguments, grid, observers=(metrics,))
-    rows = metrics.op_rows(0, ["x", "out", "a", "b"], {}, StackRows())
+    rows = metrics.op_rows(0, ["x", "out", "a", "b"], StackRows())
     sectors = {row["kind"]: row["sectors"] for row in rows if row["buffer"]}
     assert sectors == {"load": counted, "store": counted}

@@ -6,8 +6,8 @@ import json
 import numpy as np
 
 from kvtrace.evaluate.observe import Observer
-from kvtrace.ir.stacks import StackRows
-from kvtrace.metrics.of_ops import Metrics, loops_around
+from kvtrace.metrics.of_ops import Metrics, facts_of
+from kvtrace.schema.content import StackRows
 from tests.kernels.launching import bind, compile_for, launch
 
 
@@ -83,10 +83,9 @@ def addresses_of(layout):
 
 def observed(function, grid, arguments, constexprs, **options):
     """Rows of `ops` and `accesses`, notes, and the lane-by-lane counts of the same evaluation."""
-    metrics, brute = Metrics(arguments=bind(function, arguments)), LaneByLane()
+    facts = facts_of(compile_for(function, arguments, constexprs))
+    metrics, brute = Metrics(facts=facts, arguments=bind(function, arguments)), LaneByLane()
     launch(function, grid, arguments, constexprs, observers=(metrics, brute), **options)
-    module = compile_for(function, arguments, constexprs)
     names = [argument.name for argument in bind(function, arguments)]
-    around = loops_around(module)
-    ops = metrics.op_rows(0, names, around, StackRows())
-    return ops, metrics.access_rows(0, names, around), metrics.notes(), brute
+    ops = metrics.op_rows(0, names, StackRows())
+    return ops, metrics.access_rows(0, names), metrics.notes(), brute

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from kvtrace.cli import main
 from kvtrace.evaluate.observe import Access, AccessParts
-from kvtrace.ir.stacks import StackRows
 from kvtrace.ir.types import TensorType
 from kvtrace.metrics.of_ops import Metrics
 from kvtrace.recorded_calls.compiled_code import thread_layouts
 from kvtrace.recorded_calls.recorded import Call, calls_of
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout, lane_order
+from kvtrace.schema.content import StackRows
 from kvtrace.schema.trace import open_trace
 from tests.metrics.counted_calls import LOAD
 
@@ -101,7 +101,7 @@ def test_sectors_go_by_the_layout_where_there_is_one():
     def sectors(layouts):
         metrics = Metrics(layouts)
         metrics.access(access)
-        (row,) = metrics.op_rows(0, ["x"], {}, StackRows())
+        (row,) = metrics.op_rows(0, ["x"], StackRows())
         return row["sectors"], metrics.modeled
 
     assert sectors({}) == (256, (0, 1))  # a group is two rows: two lanes a sector

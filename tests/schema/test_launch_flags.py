@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvtrace.figures import tables
-from kvtrace.figures.gaps import read_gaps
+from kvtrace.figures.part_figures import PartFigures
 from kvtrace.figures.times import compiling_launches, host_times
 from kvtrace.schema.launch_flags import HoldingTrials
 from kvtrace.schema.trace import resolve
@@ -94,7 +94,7 @@ def test_launch_that_tunes_does_not_count_in_host_time(tuned):
 
 
 def test_gap_before_a_tuning_launch_is_not_attributed_to_launching(tuned):
-    gaps = read_gaps(tuned.trace, tuned.runs[:1])
+    gaps = PartFigures(tuned.trace, tuned.runs[:1]).gaps
 
     assert gaps is not None
     (gap,) = gaps.groups

@@ -24,10 +24,10 @@ from kvtrace.addons.check.first_bad import bad_launch
 from kvtrace.addons.check.kept import checked_launches
 from kvtrace.addons.check.stage_faults import Fault, message_with_fault
 from kvtrace.ir import source_stack
-from kvtrace.ir.stacks import StackRows
 from kvtrace.ir.tensor_maps import CHUNK_BYTES, stores_whole_chunks
 from kvtrace.progress import Report
 from kvtrace.recorded_calls.recorded import UnreadyCall
+from kvtrace.schema.content import StackRows
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import CHECK
 from kvtrace.schema.tables import TABLES

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from kvtrace.addons.check.checked_runs import recorded_ttgir
 from kvtrace.addons.check.checking import check_run
-from kvtrace.analysis.missing_passes import TimedProgress
+from kvtrace.clients.timed_progress import TimedProgress
 from kvtrace.progress import progress
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import CHECK, EXCERPT, pass_parts, run_folder

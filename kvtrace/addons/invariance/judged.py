@@ -14,8 +14,8 @@ from kvtrace.addons.invariance.output_results import Invariance, OutputResult
 from kvtrace.addons.invariance.over import ROWS, Answer, answer_over
 from kvtrace.addons.invariance.results import invariance_of
 from kvtrace.ir import Frame
-from kvtrace.ir.stacks import StackRows
 from kvtrace.recorded_calls.recorded import Call
+from kvtrace.schema.content import StackRows
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import Run, Selection, Trace
 

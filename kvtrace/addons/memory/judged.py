@@ -17,8 +17,8 @@ from kvtrace.addons.memory.repeats import follow_repeating
 from kvtrace.addons.memory.rows import JudgedRow, Rows
 from kvtrace.addons.memory.rules import DECLARED
 from kvtrace.addons.memory.run_memory import RunMemory
-from kvtrace.ir.stacks import StackRows
 from kvtrace.recorded_calls.recorded import Call
+from kvtrace.schema.content import StackRows
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import Run, Trace
 from kvtrace.verdicts.verdict import Verdict, row_of

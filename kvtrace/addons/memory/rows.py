@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from kvtrace.addons.memory.reads import Reads, Unwritten
     from kvtrace.addons.memory.run_memory import RunMemory
     from kvtrace.addons.memory.states import Spoiling, State
-    from kvtrace.ir.stacks import StackRows
     from kvtrace.metrics.byte_ranges import ByteRanges
     from kvtrace.recorded_calls.recorded import Call
+    from kvtrace.schema.content import StackRows
     from kvtrace.verdicts.verdict import Answer
 
 

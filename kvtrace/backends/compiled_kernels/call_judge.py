@@ -30,7 +30,7 @@ from kvtrace.converters.findings.reading import call_facts, finding_of, generati
 from kvtrace.converters.findings.suppressions import Suppressions
 from kvtrace.forks import Lock
 from kvtrace.ir import source_stack
-from kvtrace.ir.stacks import StackRows
+from kvtrace.schema.content import StackRows
 from kvtrace.schema.errors import KernelDefect
 from kvtrace.schema.layout import OBSERVED
 from kvtrace.schema.tables import TABLES

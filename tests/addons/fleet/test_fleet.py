@@ -17,8 +17,8 @@ from kvtrace.addons.fleet.model import FleetFinding
 from kvtrace.addons.fleet.page import fleet_page
 from kvtrace.addons.fleet.reading import judge_times, read_fleet
 from kvtrace.cli import main
-from kvtrace.converters.profile.device_time import read_device_time
 from kvtrace.figures.identity import TRITON, KernelKey
+from kvtrace.figures.part_figures import PartFigures
 from kvtrace.figures.stored import sums_stored
 from kvtrace.figures.sums_building import add_up
 from kvtrace.schema.tables import TABLES
@@ -323,7 +323,7 @@ def test_the_command_prints_text_and_json_and_writes_a_page(trace, tmp_path, cap
 
 def test_fleet_has_the_same_kernels_as_the_device_time_table():
     trace = open_trace(FIXTURES / "planted" / "recompiles")
-    device = read_device_time(trace, trace.runs)
+    device = PartFigures(trace, trace.runs).device_time
 
     kernels = read_fleet(trace, trace.runs).kernels
 

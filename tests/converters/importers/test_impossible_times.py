@@ -7,7 +7,7 @@ import pytest
 from kvtrace.cli import main
 from kvtrace.converters.importers.importing import import_files
 from kvtrace.converters.profile.profile import read_profile
-from kvtrace.figures.gaps import read_gaps
+from kvtrace.figures.part_figures import PartFigures
 from kvtrace.figures.requested_part import WHOLE
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
@@ -87,7 +87,7 @@ def test_the_cause_of_a_gap_with_an_impossible_execution_is_unknown(tmp_path):
     events = [HOST, kernel("a", 10, 50), kernel("b", 100, -5), kernel("c", 200, 50),
               kernel("d", 900, 50), *other]  # fmt: skip
     _, trace = imported(tmp_path, events)
-    gaps = read_gaps(trace, trace.runs)
+    gaps = PartFigures(trace, trace.runs).gaps
     unknown = [group for group in gaps.groups if group.cause == "unknown"]
     assert [(group.ends.before, group.total_ns) for group in unknown] == [("a", 140_000)]
     assert gaps.idle_ns == (140 + 650 + 140) * 1000

@@ -8,7 +8,7 @@ import pytest
 from kvtrace.cli import main
 from kvtrace.converters.importers.rows import NONE
 from kvtrace.converters.importers.unexecuted import Calls, unexecuted
-from kvtrace.figures.gaps import read_gaps
+from kvtrace.figures.part_figures import PartFigures
 from kvtrace.schema.trace import open_trace
 
 BASE_US = 1_700_000_000_000_000
@@ -43,7 +43,7 @@ def test_a_gap_in_which_an_execution_may_be_has_an_unknown_cause(how, tmp_path, 
     trace = imported(list(steps(12, **{how: (4, 5, 9)})), tmp_path)
     sentence = "3 of 12 requests have no execution"
     assert sentence in capsys.readouterr().out
-    gaps = read_gaps(trace, trace.runs)
+    gaps = PartFigures(trace, trace.runs).gaps
     assert gaps.by_cause["unknown"] == 260_000 + 160_000
     assert gaps.idle_ns == 260_000 + 160_000 + 6 * 60_000
     for command in ("info", "profile"):
@@ -54,7 +54,7 @@ def test_a_gap_in_which_an_execution_may_be_has_an_unknown_cause(how, tmp_path, 
 def test_where_nothing_is_lost_nothing_is_said(tmp_path, capsys):
     trace = imported(list(steps(12)), tmp_path)
     assert "have no execution" not in capsys.readouterr().out
-    assert "unknown" not in read_gaps(trace, trace.runs).by_cause
+    assert "unknown" not in PartFigures(trace, trace.runs).gaps.by_cause
 
 
 def test_launches_into_a_graph_have_no_execution_to_lose(tmp_path, capsys):

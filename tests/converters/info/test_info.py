@@ -78,7 +78,7 @@ def test_first_screen_is_kept_until_a_file_of_the_runs_changes(tmp_path, monkeyp
     folder = shutil.copytree(FIXTURES.parent / name, tmp_path / "out")
     first = overview_of(resolve(folder))
     with monkeypatch.context() as patch:
-        patch.delattr("kvtrace.converters.info.kernel_overviews.windowed")  # it is not read again
+        patch.delattr("kvtrace.converters.info.kernel_overviews.open_figures")  # not read again
         assert overview_of(resolve(folder)) == first
         with pytest.raises(NameError):
             overview_of(resolve(folder), part=WHOLE)
@@ -87,7 +87,7 @@ def test_first_screen_is_kept_until_a_file_of_the_runs_changes(tmp_path, monkeyp
     os.utime(part, ns=(0, 0))
     # then what follows from it is read again
     with monkeypatch.context() as patch:
-        patch.setattr("kvtrace.converters.info.kernel_overviews.read_ranks", lambda *_: None)
+        patch.setattr("kvtrace.figures.part_figures.read_ranks", lambda *_: None)
         assert overview_of(resolve(folder)) == replace(first, ranks=None)
 
 

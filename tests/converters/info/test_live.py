@@ -9,7 +9,7 @@ import pytest
 
 from kvtrace.converters.info.live import COLUMNS, EVENT_SECONDS, RATE_SECONDS, Live
 from kvtrace.converters.info.live_text import page_lines
-from kvtrace.converters.profile.device_time import read_device_time
+from kvtrace.figures.part_figures import PartFigures
 from kvtrace.schema.following import Follower
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import resolve
@@ -345,7 +345,7 @@ def test_times_on_an_h200_are_those_of_the_profile(tmp_path):
         columns = selection.trace.table(table, [run])
         recording.writer.append_rows(table, plain_rows(columns.drop_columns(["run"])))
     recording.writer.flush()
-    profile = read_device_time(selection.trace, [run])
+    profile = PartFigures(selection.trace, [run]).device_time
 
     found = page(recording, run.ended)
 

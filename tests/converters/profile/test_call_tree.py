@@ -14,12 +14,12 @@ from kvtrace.converters.profile.call_tree import (
     FIGURES,
     CallFigures,
     call_notes,
+    call_sums,
     call_tree,
-    read_call_sums,
 )
 from kvtrace.converters.profile.call_tree_text import call_tree_text
-from kvtrace.converters.profile.device_time import read_device_time
 from kvtrace.converters.profile.profile import read_profile
+from kvtrace.figures.part_figures import PartFigures, open_figures
 from kvtrace.figures.requested_part import WHOLE
 from kvtrace.schema.trace import open_trace
 from kvtrace.text import display_width
@@ -33,7 +33,7 @@ PROGRAMS = ("llama", "llama_graphs", "decoding", "llama_ranks", "train", "train_
 @pytest.fixture(scope="module", params=PROGRAMS)
 def program(request):
     trace = open_trace(FIXTURES / request.param)
-    return read_profile(trace, trace.runs), read_call_sums(trace, trace.runs)
+    return read_profile(trace, trace.runs), call_sums(open_figures(trace, trace.runs))
 
 
 def leaves(branch):
@@ -87,7 +87,7 @@ def test_leaves_of_one_name_add_up_to_its_row(program, grouping):
 
 def test_operators_and_modules_of_a_compiled_llama_are_named_and_its_stacks_lead_to_the_model():
     trace = open_trace(FIXTURES / "llama")
-    sums = read_call_sums(trace, trace.runs)
+    sums = call_sums(open_figures(trace, trace.runs))
     ops = {each.step.label for each in call_tree(sums, "op").branches}
     softmax = "_log_softmax, _to_copy, prims.prepare_softmax_online"
     assert {"_unsafe_view, mul, silu", softmax} <= ops
@@ -113,7 +113,7 @@ def test_operators_and_modules_of_a_compiled_llama_are_named_and_its_stacks_lead
 
 def test_operators_that_were_not_recorded_are_read_from_names():
     trace = open_trace(FIXTURES / "llama_graphs")
-    sums = read_call_sums(trace, trace.runs)
+    sums = call_sums(open_figures(trace, trace.runs))
     ops = {each.step.label for each in call_tree(sums, "op").branches}
     assert {"_unsafe_view_mul_silu", "_log_softmax__to_copy_prepare_softmax_online"} <= ops
     assert (sums.generated, sums.with_operators, sums.with_lines) == (26, 0, 0)
@@ -122,7 +122,7 @@ def test_operators_that_were_not_recorded_are_read_from_names():
 
 def test_modules_of_an_eager_program_are_classes_inside_classes():
     trace = open_trace(FIXTURES / "train")
-    tree = call_tree(read_call_sums(trace, trace.runs), "module")
+    tree = call_tree(call_sums(open_figures(trace, trace.runs)), "module")
     block = found(tree, "Transformer", "Sequential", "Block")
     assert {each.step.label for each in block.branches} >= {"Norm", "Projection"}
     (backward,) = (
@@ -135,7 +135,7 @@ def test_modules_of_an_eager_program_are_classes_inside_classes():
 def test_nearly_all_time_of_libraries_has_a_module_or_a_function_of_the_program():
     # given a compiled model with an optimizer of torch's, recorded with stacks of all that ran
     trace = open_trace(FIXTURES / "llama_steady")
-    sums = read_call_sums(trace, trace.runs)
+    sums = call_sums(open_figures(trace, trace.runs))
     tree = call_tree(sums, "module")
     taken = {branch.step.label: branch.figures.device_ns for branch in tree.branches}
     assert len(taken) == len(tree.branches)
@@ -153,7 +153,7 @@ def test_nearly_all_time_of_libraries_has_a_module_or_a_function_of_the_program(
     leaf = max(leaves(files["modeling_llama.py"]), key=lambda leaf: leaf.figures.device_ns)
     assert leaf.step.label.startswith(("cudnn", "nvjet"))
     # and a library's kernel that no module calls has the line of its caller
-    time = read_device_time(trace, trace.runs)
+    time = PartFigures(trace, trace.runs).device_time
     rows = {row.kind: row for row in reversed(time.rows)}
     assert (PurePath(rows["cuBLAS"].file).suffix, rows["cuBLAS"].line > 0) == (".py", True)
 
@@ -161,7 +161,7 @@ def test_nearly_all_time_of_libraries_has_a_module_or_a_function_of_the_program(
 def test_attention_s_backward_is_in_attention_and_not_in_the_projection_behind_it():
     # given a compiled model whose graphs break inside of attention
     trace = open_trace(FIXTURES / "llama_steady")
-    sums = read_call_sums(trace, trace.runs, WHOLE)
+    sums = call_sums(open_figures(trace, trace.runs, WHOLE))
     attention = found(call_tree(sums, "module"), "LlamaDecoderLayer", "LlamaAttention")
     # then cuDNN's kernels of both passes are its own, each with the time that its files have
     for kernel, figure in (("flash_bprop", "backward_ns"), ("flash_fprop", "forward_ns")):
@@ -178,7 +178,7 @@ def test_attention_s_backward_is_in_attention_and_not_in_the_projection_behind_i
 
 def test_sums_of_a_module_are_those_of_the_modules_inside_and_of_its_own_kernels():
     trace = open_trace(FIXTURES / "llama_steady")
-    pending = [call_tree(read_call_sums(trace, trace.runs), "module")]
+    pending = [call_tree(call_sums(open_figures(trace, trace.runs)), "module")]
     while pending:
         branch = pending.pop()
         pending += branch.branches
@@ -196,7 +196,7 @@ def test_sums_of_a_module_are_those_of_the_modules_inside_and_of_its_own_kernels
 )
 def test_time_without_module_is_said_with_its_reason_and_a_remedy(program, sentence):
     trace = open_trace(FIXTURES / program)
-    sums = read_call_sums(trace, trace.runs)
+    sums = call_sums(open_figures(trace, trace.runs))
     notes = call_notes(sums, "module")
     (note,) = [note for note in notes if note.startswith(sentence)]
     assert "record " in note
@@ -208,7 +208,7 @@ def test_bytes_equal_those_of_the_profile_after_replay(tmp_path):
     shutil.copytree(FIXTURES / "train", out)
     assert main(["replay", str(out)]) == 0
     trace = open_trace(out)
-    sums = read_call_sums(trace, trace.runs)
+    sums = call_sums(open_figures(trace, trace.runs))
     profile = read_profile(trace, trace.runs)
     assert "bytes" in sums.known
     moved = sum(kernel.derived.bytes or 0 for kernel in profile.kernels)
@@ -218,9 +218,9 @@ def test_bytes_equal_those_of_the_profile_after_replay(tmp_path):
 
 def test_without_times_a_tree_is_of_runs_and_has_no_column_of_dashes(tmp_path):
     timed = write_trace(tmp_path / "timed", [Kernel(calls=(Launches(number=2),))])
-    assert read_call_sums(timed.trace, timed.runs).cost == "host_ns"
+    assert call_sums(open_figures(timed.trace, timed.runs)).cost == "host_ns"
     compiled = write_trace(tmp_path / "compiled", [Kernel()])  # its only launch compiled it
-    sums = read_call_sums(compiled.trace, compiled.runs)
+    sums = call_sums(open_figures(compiled.trace, compiled.runs))
     assert (sums.cost, sums.known) == ("runs", ("runs", "compile_ns"))
     header, *_ = call_tree_text(sums, "stack")
     assert header.split() == ["by", "call", "stack", "runs", "share", "compile"]

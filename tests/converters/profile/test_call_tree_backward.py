@@ -5,8 +5,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from kvtrace.converters.profile.call_tree import call_notes, call_tree, read_call_sums
+from kvtrace.converters.profile.call_tree import call_notes, call_sums, call_tree
 from kvtrace.converters.profile.call_tree_text import call_tree_text
+from kvtrace.figures.part_figures import open_figures
 from kvtrace.schema.content import stack_row
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
@@ -78,7 +79,7 @@ def passes(branch, *labels):
 
 
 def test_executions_of_one_call_are_divided_by_the_module_of_their_forward(trace):
-    tree = call_tree(read_call_sums(trace, trace.runs), "module")
+    tree = call_tree(call_sums(open_figures(trace, trace.runs)), "module")
     assert passes(tree, "Block", "Norm") == (21, 100, 121, 3)
     assert passes(tree, "Head", "Norm") == (0, 20, 20, 1)
     assert passes(tree, "Block", "Linear") == (40, 80, 120, 2)
@@ -89,7 +90,7 @@ def test_executions_of_one_call_are_divided_by_the_module_of_their_forward(trace
 
 
 def test_sums_of_a_module_are_those_that_sql_adds_up_over_the_files(trace):
-    tree = call_tree(read_call_sums(trace, trace.runs), "module")
+    tree = call_tree(call_sums(open_figures(trace, trace.runs)), "module")
     folder = Path(trace.path)
     rows = duckdb.execute(
         """
@@ -108,13 +109,13 @@ def test_sums_of_a_module_are_those_that_sql_adds_up_over_the_files(trace):
 
 
 def test_figures_of_whole_calls_stand_at_one_part_each(trace):
-    root = call_tree(read_call_sums(trace, trace.runs), "module").figures
+    root = call_tree(call_sums(open_figures(trace, trace.runs)), "module").figures
     assert (root.runs, root.device_ns, root.compile_ns) == (len(EXECUTIONS), 276_000, 18)
     assert root.host_ns == 5 * 1_000
 
 
 def test_text_shows_both_passes_and_why_time_has_no_module(trace):
-    sums = read_call_sums(trace, trace.runs)
+    sums = call_sums(open_figures(trace, trace.runs))
     lines = call_tree_text(sums, "module", full=True)
     assert lines[0].split() == ["by", "module", "forward", "backward", "sum", "share"]
     (block,) = (line.split() for line in lines if line.startswith("Block"))

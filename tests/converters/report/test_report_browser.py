@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kvtrace.converters.profile.device_time import read_device_time
+from kvtrace.figures.part_figures import PartFigures
 from kvtrace.figures.window import windowed
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter
@@ -368,7 +368,7 @@ def test_page_of_a_gpu_program_begins_with_device_time(report_browser, tmp_path,
     """The five longest come first, with their shares; rows of the timeline say what they are."""
     trace = open_trace(shutil.copytree(FIXTURES / "h200" / name, tmp_path / name))
     part, _ = windowed(trace, trace.runs)  # the steady part, as on the page
-    time = read_device_time(part, trace.runs)
+    time = PartFigures(part, trace.runs).device_time
     page = written_page(trace.path, tmp_path / "page.html", "--no-replay")
     with opened_page(report_browser, page) as opened:
         shown = rows_of(opened, "#top-kernels")

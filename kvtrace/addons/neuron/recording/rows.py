@@ -29,7 +29,7 @@ from kvtrace.addons.neuron.recording.definitions import (
 from kvtrace.addons.neuron.targets import Target
 from kvtrace.capture.records import Frame
 from kvtrace.schema.columns import batch_of_columns, batch_of_rows
-from kvtrace.schema.content import stack_id, stack_row
+from kvtrace.schema.content import StackRows, stack_id
 from kvtrace.schema.table_types import Table
 from kvtrace.schema.tables import TABLES
 
@@ -44,24 +44,9 @@ class ObservedLaunch:
     recorder: Recorder
 
 
-class _Stacks:
-    """Rows of the table `stacks`, collected while other rows refer to them."""
-
-    def __init__(self) -> None:
-        self.rows: dict[int, dict[str, Any]] = {}
-
-    def add(self, frames: Sequence[Frame]) -> int | None:
-        if not frames:
-            return None
-        identity = stack_id(frames)
-        if identity not in self.rows:
-            self.rows[identity] = stack_row(frames)
-        return identity
-
-
 def derived_tables(launch: ObservedLaunch) -> dict[str, pa.Table]:
     """Return all derived tables of a launch, including the `stacks` that they refer to."""
-    stacks = _Stacks()
+    stacks = StackRows()
     tables = {
         "ops": _table_of_rows(TABLES["ops"], _op_rows(launch, stacks)),
         "loops": _table_of_rows(TABLES["loops"], _loop_rows(launch, stacks)),
@@ -71,7 +56,7 @@ def derived_tables(launch: ObservedLaunch) -> dict[str, pa.Table]:
         OPS.name: _table_of_rows(OPS, _engine_rows(launch)),
         CALLS.name: _table_of_rows(CALLS, [_call_row(launch)]),
     }
-    return tables | {"stacks": _table_of_rows(TABLES["stacks"], list(stacks.rows.values()))}
+    return tables | {"stacks": _table_of_rows(TABLES["stacks"], stacks.rows())}
 
 
 def empty_tables() -> dict[str, pa.Table]:
@@ -84,11 +69,11 @@ def empty_tables() -> dict[str, pa.Table]:
 
 def finding_tables(launch: ObservedLaunch, new_findings: Sequence[Finding]) -> dict[str, pa.Table]:
     """Return the tables `findings` and `stacks` for some findings of a launch."""
-    stacks = _Stacks()
+    stacks = StackRows()
     rows = [_finding_row(launch, finding, stacks) for finding in new_findings]
     return {
         "findings": _table_of_rows(TABLES["findings"], rows),
-        "stacks": _table_of_rows(TABLES["stacks"], list(stacks.rows.values())),
+        "stacks": _table_of_rows(TABLES["stacks"], stacks.rows()),
     }
 
 
@@ -113,7 +98,7 @@ def _executed_sites(launch: ObservedLaunch) -> list[tuple[int, Site]]:
     return [(site_index, site) for site_index, site in numbered if site.executions]
 
 
-def _op_rows(launch: ObservedLaunch, stacks: _Stacks) -> list[dict[str, Any]]:
+def _op_rows(launch: ObservedLaunch, stacks: StackRows) -> list[dict[str, Any]]:
     first_loop_index = len(launch.recorder.sites)
     return [
         {
@@ -168,7 +153,7 @@ def _call_row(launch: ObservedLaunch) -> dict[str, Any]:
     }
 
 
-def _loop_rows(launch: ObservedLaunch, stacks: _Stacks) -> list[dict[str, Any]]:
+def _loop_rows(launch: ObservedLaunch, stacks: StackRows) -> list[dict[str, Any]]:
     first_loop_index = len(launch.recorder.sites)
     return [
         {
@@ -184,12 +169,12 @@ def _loop_rows(launch: ObservedLaunch, stacks: _Stacks) -> list[dict[str, Any]]:
     ]
 
 
-def _finding_rows(launch: ObservedLaunch, stacks: _Stacks) -> list[dict[str, Any]]:
+def _finding_rows(launch: ObservedLaunch, stacks: StackRows) -> list[dict[str, Any]]:
     rows = [_finding_row(launch, finding, stacks) for finding in launch.recorder.findings]
     return rows + _proven_rows(launch, stacks)
 
 
-def _proven_rows(launch: ObservedLaunch, stacks: _Stacks) -> list[dict[str, Any]]:
+def _proven_rows(launch: ObservedLaunch, stacks: StackRows) -> list[dict[str, Any]]:
     """Return a row with the verdict "proven" for each load and store that was always in bounds.
 
     Accesses whose indices are data have no row: other data may be out of bounds.
@@ -221,7 +206,7 @@ def _proven_rows(launch: ObservedLaunch, stacks: _Stacks) -> list[dict[str, Any]
     return rows
 
 
-def _finding_row(launch: ObservedLaunch, finding: Finding, stacks: _Stacks) -> dict[str, Any]:
+def _finding_row(launch: ObservedLaunch, finding: Finding, stacks: StackRows) -> dict[str, Any]:
     site = launch.recorder.sites[finding.site]
     stack = stacks.add(site.frames)
     row = {
@@ -280,7 +265,7 @@ def _executions(launch: ObservedLaunch) -> pa.RecordBatch:
     )
 
 
-def _life_rows(launch: ObservedLaunch, stacks: _Stacks) -> list[dict[str, Any]]:
+def _life_rows(launch: ObservedLaunch, stacks: StackRows) -> list[dict[str, Any]]:
     sites = launch.recorder.sites
     return [
         {

@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 
 from kvtrace.addons.fleet.spark import SparkTrace
-from kvtrace.converters.profile.profile import read_profile
+from kvtrace.converters.profile.profile import profile_of, read_profile
 from kvtrace.converters.profile.profile_model import profile_object
 from kvtrace.converters.profile.profile_text import profile_text
 from kvtrace.converters.query.query import BadQuery, connect, query
+from kvtrace.figures.part_figures import PartFigures
 from kvtrace.figures.requested_part import WHOLE
 from kvtrace.figures.times import times_of_engine
 from kvtrace.figures.views import VIEWS
@@ -90,7 +91,8 @@ def test_spark_gives_the_same_rows_as_duckdb(name, spark, request):
             assert plain(answered) == plain(rows)
             assert rows
     expected = read_profile(trace, trace.runs, calls=True, part=WHOLE)  # as Spark's sums are
-    profile = read_profile(trace, trace.runs, calls=True, times=times_of_engine(on_spark.table))
+    summed = times_of_engine(on_spark.table)
+    profile = profile_of(PartFigures(trace, trace.runs, summed=summed), calls=True)
     ours, theirs = (profile_object(one)["kernels"] for one in (profile, expected))
     for kernel in (*ours, *theirs):
         del kernel["headline"]  # has a share of all that devices did, which is not asked for here

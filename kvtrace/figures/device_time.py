@@ -6,13 +6,10 @@ from typing import Any, Final
 
 from kvtrace.figures.columns import integers
 from kvtrace.figures.executions import Busy
-from kvtrace.figures.gaps import busy_times_of_runs
 from kvtrace.figures.identity import NOT_OWN, KernelKey
-from kvtrace.figures.libraries import library_times, lines_by_time
-from kvtrace.figures.stored import has_older_sums
-from kvtrace.figures.sums_reading import has_executions
+from kvtrace.figures.libraries import LibraryTime, lines_by_time
 from kvtrace.figures.tables import known_rows, row_dicts, scratch
-from kvtrace.figures.times import Times, device_times
+from kvtrace.figures.times import Times
 from kvtrace.figures.window import Window
 from kvtrace.schema.trace import Run, Trace
 
@@ -122,28 +119,23 @@ class DeviceTime:
 def read_device_time(
     trace: Trace,
     runs: Sequence[Run],
-    window: Window | None = None,
-    times: Times | None = None,
-) -> DeviceTime | None:
-    """Return the device time of some runs by name, most time first; None if nothing was timed.
+    window: Window | None,
+    times: Times,
+    busy_times: Sequence[Busy],
+    libraries: Sequence[LibraryTime],
+) -> DeviceTime:
+    """Return the device time of some runs by name, most time first.
 
     Args:
         trace: The trace, limited to `window` if one is passed.
         runs: The runs.
         window: The part of the runs that `trace` covers; its steps give times per step.
-        times: `device_times(trace, runs)`, if the caller has read them.
+        times: `device_times(trace, runs)`.
+        busy_times: The busy and idle time of each run that has some.
+        libraries: `library_times(trace, runs)`.
 
     Errors as `Trace.table`.
     """
-    busy_times = busy_times_of_runs(trace, runs)
-    are_summed = any(
-        run.has_total_times or (has_older_sums(trace, run) and has_executions(trace, run))
-        for run in runs
-    )
-    if not busy_times and not are_summed:
-        return None
-    if times is None:
-        times = device_times(trace, runs)
     with scratch() as connection:
         columns = ("kernel_id", "name", "module", "source", "file", "line")
         connection.register("kernels", known_rows(trace, runs, "kernels", columns))
@@ -159,7 +151,7 @@ def read_device_time(
     if window is not None and step_count:
         spans_ns = sum(of_run.length_ns for of_run in busy_times)
         steps = Steps(window.name, step_count, spans_ns, window.runs)
-    lines = lines_by_time(library_times(trace, runs))
+    lines = lines_by_time(libraries)
     rows = [_row(row, total_ns, step_count, lines) for row in rows_by_name]
     rows.sort(key=lambda row: (-row.device_ns, row.name))
     return DeviceTime(

@@ -10,17 +10,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from kvtrace.converters.profile.device_time import read_device_time
 from kvtrace.converters.profile.profile import read_profile
 from kvtrace.converters.profile.profile_model import profile_object
 from kvtrace.converters.profile.profile_text import profile_text
 from kvtrace.figures.identity import kind_of, names_apart
 from kvtrace.figures.names import titled
+from kvtrace.figures.part_figures import PartFigures
 from kvtrace.figures.requested_part import STEADY, WHOLE
 from kvtrace.schema.trace import open_trace
 from kvtrace.text import display_width
 
-FIXTURES = Path(__file__).parents[2] / "fixtures" / "h200"
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
 PROGRAMS = ("llama", "llama_graphs", "decoding", "llama_ranks")
 
 
@@ -96,7 +96,7 @@ def test_median_of_a_row_is_over_all_its_executions(program):
     ):
         if call is None:
             known.setdefault(titled(name), []).append(ns)
-    time = read_device_time(trace, trace.runs)
+    time = PartFigures(trace, trace.runs).device_time
     compared = [
         row for row in time.rows if row.kind != "Triton" and len(known[row.name]) == row.executions
     ]
