@@ -1,7 +1,5 @@
 """Kernels before and after a change, which `refactored.py` pairs."""
 
-from typing import Any
-
 import triton
 import triton.language as tl
 
@@ -126,66 +124,6 @@ def rms_norm_block_pointers(x, w, out, M, N):
 
 
 @triton.jit
-def rms_norm_eps_outside(x, w, out, M, N):
-    row, at = tl.program_id(0), tl.arange(0, 256)
-    value = tl.load(x + row * N + at, at < N, other=0.0)
-    scale = 1.0 / (tl.sqrt(tl.sum(value * value, 0) / N) + 1e-6)
-    tl.store(out + row * N + at, value * scale * tl.load(w + at, at < N, other=0.0), at < N)
-
-
-@triton.jit
-def rms_norm_reassociated(x, w, out, M, N):
-    row, at = tl.program_id(0), tl.arange(0, 256)
-    value = tl.load(x + row * N + at, at < N, other=0.0)
-    scale = tl.rsqrt(tl.sum(value * value, 0) / N + 1e-6)
-    tl.store(out + row * N + at, value * (scale * tl.load(w + at, at < N, other=0.0)), at < N)
-
-
-@triton.jit
-def rms_norm_root(x, w, out, M, N):
-    row, at = tl.program_id(0), tl.arange(0, 256)
-    value = tl.load(x + row * N + at, at < N, other=0.0)
-    scale = tl.sqrt(tl.sum(value * value, 0) / N + 1e-6)
-    tl.store(out + row * N + at, value / scale * tl.load(w + at, at < N, other=0.0), at < N)
-
-
-@triton.jit
-def rms_norm_scaled_terms(x, w, out, M, N):
-    row, at = tl.program_id(0), tl.arange(0, 256)
-    value = tl.load(x + row * N + at, at < N, other=0.0)
-    scale = tl.rsqrt(tl.sum(value * value / N, 0) + 1e-6)
-    tl.store(out + row * N + at, value * scale * tl.load(w + at, at < N, other=0.0), at < N)
-
-
-@triton.jit
-def rms_norm_two_blocks(x, w, out, M, N):
-    row, at = tl.program_id(0), tl.arange(0, 256)
-    value = tl.load(x + row * N + at, at < N, other=0.0)
-    thirds = tl.sum(tl.where(at % 3 == 0, value * value, 0.0), 0)
-    others = tl.sum(tl.where(at % 3 != 0, value * value, 0.0), 0)
-    scale = tl.rsqrt((thirds + others) / N + 1e-6)
-    tl.store(out + row * N + at, value * scale * tl.load(w + at, at < N, other=0.0), at < N)
-
-
-@triton.jit
-def rms_norm_half(x, w, out, M, N):
-    row, at = tl.program_id(0), tl.arange(0, 256)
-    value = tl.load(x + row * N + at, at < N, other=0.0).to(tl.float32)
-    scale = tl.rsqrt(tl.sum(value * value, 0) / N + 1e-6)
-    weight = tl.load(w + at, at < N, other=0.0).to(tl.float32)
-    tl.store(out + row * N + at, (value * scale * weight).to(tl.float16), at < N)
-
-
-@triton.jit
-def rms_norm_half_early(x, w, out, M, N):
-    row, at = tl.program_id(0), tl.arange(0, 256)
-    value = tl.load(x + row * N + at, at < N, other=0.0).to(tl.float32)
-    scale = tl.rsqrt(tl.sum(value * value, 0) / N + 1e-6)
-    weight = tl.load(w + at, at < N, other=0.0)
-    tl.store(out + row * N + at, (value * scale).to(tl.float16) * weight, at < N)
-
-
-@triton.jit
 def loop_sum(x, w, out, M, N):
     row, total = tl.program_id(0), tl.zeros((32,), tl.float32)
     for first in range(0, N, 32):
@@ -260,15 +198,6 @@ def loop_sum_guarded(x, w, out, M, N):
 
 
 @triton.jit
-def loop_sum_wider(x, w, out, M, N):
-    row, total = tl.program_id(0), tl.zeros((64,), tl.float32)
-    for first in range(0, N, 64):
-        at = first + tl.arange(0, 64)
-        total += tl.load(x + row * N + at, at < N, other=0.0) * tl.load(w + at, at < N, other=0.0)
-    tl.store(out + row * N, tl.sum(total, 0))
-
-
-@triton.jit
 def loop_sum_reversed(x, w, out, M, N):
     row, total = tl.program_id(0), tl.zeros((32,), tl.float32)
     for step in range(tl.cdiv(N, 32)):
@@ -288,41 +217,11 @@ def loop_sum_each(x, w, out, M, N):
 
 
 @triton.jit
-def loop_sum_half(x, w, out, M, N):
-    row, total = tl.program_id(0), tl.zeros((32,), tl.float16)
-    for first in range(0, N, 32):
-        at = first + tl.arange(0, 32)
-        value = tl.load(x + row * N + at, at < N, other=0.0)
-        total += (value * tl.load(w + at, at < N, other=0.0)).to(tl.float16)
-    tl.store(out + row * N, tl.sum(total.to(tl.float32), 0))
-
-
-@triton.jit
-def loop_sum_short(x, w, out, M, N):
-    row, total = tl.program_id(0), tl.zeros((32,), tl.float32)
-    for first in range(0, N, 32):
-        at = first + tl.arange(0, 32)
-        inside = at < N - 1
-        value = tl.load(x + row * N + at, inside, other=0.0)
-        total += value * tl.load(w + at, inside, other=0.0)
-    tl.store(out + row * N, tl.sum(total, 0))
-
-
-@triton.jit
 def scaled_sum(x, w, out, M, N):
     row, at = tl.program_id(0), tl.arange(0, 256)
     value, factor = tl.load(x + row * N + at, at < N, other=0.0), tl.load(w)
     tl.store(
         out + row * N + at, tl.load(x + row * N + at, at < N) + tl.sum(value * factor, 0), at < N
-    )
-
-
-@triton.jit
-def scaled_sum_outside(x, w, out, M, N):
-    row, at = tl.program_id(0), tl.arange(0, 256)
-    value, factor = tl.load(x + row * N + at, at < N, other=0.0), tl.load(w)
-    tl.store(
-        out + row * N + at, tl.load(x + row * N + at, at < N) + tl.sum(value, 0) * factor, at < N
     )
 
 
@@ -343,51 +242,6 @@ def softmax(x, w, out, M, N):
 
 
 @triton.jit
-def softmax_divided(x, w, out, M, N):
-    row, at = tl.program_id(0), tl.arange(0, 256)
-    value = tl.load(x + row * N + at, at < N, other=-float("inf"))
-    power = tl.exp(value) / tl.exp(tl.max(value, 0))
-    tl.store(out + row * N + at, power / tl.sum(power, 0), at < N)
-
-
-@triton.jit
-def softmax_reciprocal(x, w, out, M, N):
-    row, at = tl.program_id(0), tl.arange(0, 256)
-    value = tl.load(x + row * N + at, at < N, other=-float("inf"))
-    power = tl.exp(value - tl.max(value, 0))
-    tl.store(out + row * N + at, power * (1.0 / tl.sum(power, 0)), at < N)
-
-
-@triton.jit
-def softmax_online(x, w, out, M, N):
-    row, at, half = tl.program_id(0), tl.arange(0, 256), tl.arange(0, 128)
-    top, total = -float("inf"), 0.0
-    for first in range(0, N, 128):
-        part = tl.load(x + row * N + first + half, first + half < N, other=-float("inf"))
-        new = tl.maximum(top, tl.max(part, 0))
-        total = total * tl.exp(top - new) + tl.sum(tl.exp(part - new), 0)
-        top = new
-    value = tl.load(x + row * N + at, at < N, other=-float("inf"))
-    tl.store(out + row * N + at, tl.exp(value - top) / total, at < N)
-
-
-@triton.jit
-def softmax_base_two(x, w, out, M, N):
-    row, at = tl.program_id(0), tl.arange(0, 256)
-    value = tl.load(x + row * N + at, at < N, other=-float("inf")) * 1.4426950408889634
-    power = tl.exp2(value - tl.max(value, 0))
-    tl.store(out + row * N + at, power / tl.sum(power, 0), at < N)
-
-
-@triton.jit
-def softmax_padded_zero(x, w, out, M, N):
-    row, at = tl.program_id(0), tl.arange(0, 256)
-    value = tl.load(x + row * N + at, at < N, other=0.0)
-    power = tl.exp(value - tl.max(value, 0))
-    tl.store(out + row * N + at, power / tl.sum(power, 0), at < N)
-
-
-@triton.jit
 def softmax_parts(x, w, out, M, N):
     row, at = tl.program_id(0), tl.arange(0, 256)
     place = x + row * N + at
@@ -397,51 +251,16 @@ def softmax_parts(x, w, out, M, N):
 
 
 @triton.jit
-def variance(x, w, out, M, N):
-    row, at = tl.program_id(0), tl.arange(0, 256)
-    value = tl.load(x + row * N + at, at < N, other=0.0)
-    apart = tl.where(at < N, value - tl.sum(value, 0) / N, 0.0)
-    tl.store(out + row * N + at, apart * tl.rsqrt(tl.sum(apart * apart, 0) / N), at < N)
-
-
-@triton.jit
-def variance_one_pass(x, w, out, M, N):
-    row, at = tl.program_id(0), tl.arange(0, 256)
-    value = tl.load(x + row * N + at, at < N, other=0.0)
-    mean = tl.sum(value, 0) / N
-    square = tl.sum(value * value, 0) / N - mean * mean
-    tl.store(out + row * N + at, (value - mean) * tl.rsqrt(square), at < N)
-
-
-@triton.jit
-def silu(x, w, out, M, N):
-    at = tl.program_id(0) * N + tl.arange(0, 256)
-    value = tl.load(x + at, at < M * N, other=0.0)
-    tl.store(out + at, value * tl.sigmoid(value), at < (tl.program_id(0) + 1) * N)
-
-
-@triton.jit
-def silu_divided(x, w, out, M, N):
-    at = tl.program_id(0) * N + tl.arange(0, 256)
-    value = tl.load(x + at, at < M * N, other=0.0)
-    tl.store(out + at, value / (1.0 + tl.exp(-value)), at < (tl.program_id(0) + 1) * N)
-
-
-@triton.jit
-def _matmul(x, w, out, M, K, BLOCK: tl.constexpr, PRECISION: tl.constexpr):
+def _matmul(x, w, out, M, K, BLOCK: tl.constexpr):
     m, total = tl.arange(0, 16), tl.zeros((16, 16), tl.float32)
     for first in range(0, K, BLOCK):
         k = first + tl.arange(0, BLOCK)
         left, right = tl.load(x + m[:, None] * K + k[None]), tl.load(w + k[:, None] * 16 + m[None])
-        total = tl.dot(left, right, total, input_precision=PRECISION)
+        total = tl.dot(left, right, total, input_precision="ieee")
     tl.store(out + m[:, None] * 16 + m[None], total)
 
 
-def with_constants(kernel: Any, **values: Any) -> Any:
-    return triton.heuristics({k: lambda _, v=v: v for k, v in values.items()})(kernel)
-
-
-matmul = with_constants(_matmul, BLOCK=32, PRECISION="ieee")
+matmul, matmul_narrow = (triton.heuristics({"BLOCK": lambda _, n=n: n})(_matmul) for n in (32, 16))
 
 
 @triton.jit
@@ -464,27 +283,6 @@ def matmul_pointers(x, w, out, M, K):
         x += 32
         w += 32 * 16
     tl.store(out + m[:, None] * 16 + m[None], total)
-
-
-@triton.jit
-def matmul_two_sums(x, w, out, M, K):
-    m, k = tl.arange(0, 16), tl.arange(0, 32)
-    total, other = tl.zeros((16, 16), tl.float32), tl.zeros((16, 16), tl.float32)
-    for first in range(0, K, 32):
-        at = first + k
-        left, right = (
-            tl.load(x + m[:, None] * K + at[None]),
-            tl.load(w + at[:, None] * 16 + m[None]),
-        )
-        if first % 64 == 0:
-            total = tl.dot(left, right, total, input_precision="ieee")
-        else:
-            other = tl.dot(left, right, other, input_precision="ieee")
-    tl.store(out + m[:, None] * 16 + m[None], total + other)
-
-
-matmul_narrow = with_constants(_matmul, BLOCK=16, PRECISION="ieee")
-matmul_tf32 = with_constants(_matmul, BLOCK=32, PRECISION="tf32")
 
 
 @triton.jit

@@ -129,7 +129,7 @@ def test_contract_may_name_a_float_argument(recorded: Recorded) -> None:
     runs = recorded(lambda: _scaled[(4,)](x, x.clone(), 0.5, 16))
     found = invariance_of(runs)
 
-    (answer,) = output_answers(runs, found.outputs, None)
+    (answer,) = output_answers(runs, found, None)
 
     assert found.outputs[0].scalars == ("scale",)
     assert answer.answer.verdict == "violation"
