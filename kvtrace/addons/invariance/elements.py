@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from math import prod
+from math import inf, prod
+from time import thread_time
 from typing import Any, Final
 
 from kvtrace.addons.invariance.formulas import (
@@ -55,6 +56,12 @@ class TooLarge(KvtraceError):
     slug = "too-large"
 
 
+class TooLate(TooLarge):
+    """The tree of an element is not finished before the deadline."""
+
+    slug = "too-late"
+
+
 class ElementTrees(LoopTrees):
     """Builder of the trees of elements of one kernel.
 
@@ -62,7 +69,8 @@ class ElementTrees(LoopTrees):
     arguments, the output's coordinates in place of programs and lanes. `name` returns the name of
     an argument, and `rewrite_offset` rewrites a byte offset in an argument. `floats` are the types
     and bits of floats in place of arguments. `wrapping` are ids of values whose arithmetic may
-    overflow, so that their trees are built op by op.
+    overflow, so that their trees are built op by op. After the `time.thread_time` `deadline` no
+    formula is rewritten.
     """
 
     def __init__(
@@ -74,8 +82,10 @@ class ElementTrees(LoopTrees):
         rewrite_offset: Callable[[int, Term], Term] = lambda _, offset: offset,
         floats: Mapping[int, tuple[str, int]] = {},
         wrapping: Collection[int] = (),
+        deadline: float = inf,
     ) -> None:
         super().__init__(summary)
+        self._deadline = deadline
         self._floats = floats
         self._wrapping = wrapping
         self.summary = summary
@@ -96,11 +106,17 @@ class ElementTrees(LoopTrees):
 
     def term(self, term: Term, at: Coordinates, shape: Sequence[int]) -> Term:
         """Return a formula of a tensor, rewritten for one element."""
+        self._check_deadline()
         return self._rewrite_term(self._placed(at, shape)(term))
 
     def condition(self, condition: Condition, at: Coordinates, shape: Sequence[int]) -> Condition:
         """Return a condition of a tensor, rewritten for one element."""
+        self._check_deadline()
         return self._rewrite_condition(condition.substitute(self._placed(at, shape)))
+
+    def _check_deadline(self) -> None:
+        if thread_time() > self._deadline:
+            raise TooLate("its expression takes too long to be followed")
 
     def _placed(self, at: Coordinates, shape: Sequence[int]) -> Substitution:
         replaced: dict[Any, Term] = {

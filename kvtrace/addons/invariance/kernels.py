@@ -6,8 +6,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from math import inf, prod
-from time import thread_time
-from typing import TypeVar
 
 from kvtrace.addons.invariance.coordinates import (
     Axis,
@@ -19,7 +17,7 @@ from kvtrace.addons.invariance.coordinates import (
     last_axis,
     number_of_coordinate,
 )
-from kvtrace.addons.invariance.elements import ElementTrees, TooLarge
+from kvtrace.addons.invariance.elements import ElementTrees, TooLarge, TooLate
 from kvtrace.addons.invariance.formulas import with_remainders
 from kvtrace.addons.invariance.simplifying import Simplifier
 from kvtrace.addons.invariance.trees import Tree
@@ -37,8 +35,6 @@ from kvtrace.symbolic.summary import Access, BlockPointer
 from kvtrace.symbolic.terms import ZERO, Atom, Monomial, Substitution, Symbol, Term, as_term
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.replaying import without_contents
-
-_Formula = TypeVar("_Formula", Term, Condition)
 
 
 class Kernel:
@@ -196,30 +192,30 @@ class Kernel:
             TooLarge: the tree has too many nodes or levels, or the deadline has passed.
 
         """
-        simplified = self._simplified(output, this_call_only=this_call_only)
-        rewrite_term, rewrite_condition = (
-            self._checking_deadline(simplified[0]),
-            self._checking_deadline(simplified[1]),
-        )
+        term, condition = self._simplified(output, this_call_only=this_call_only)
         if bound:
             renamed = self._renamed(output)
             elements = ElementTrees(
                 self.summary,
-                lambda each: renamed(self._as_bound(rewrite_term(each), indexed)),
-                lambda each: self._as_bound_condition(rewrite_condition(each), indexed).substitute(
-                    renamed
-                ),
+                lambda each: renamed(self._as_bound(term(each), indexed)),
+                lambda each: self._as_bound_condition(condition(each), indexed).substitute(renamed),
                 self.name,
                 self._with_fixed_strides if indexed else lambda _, offset: offset,
                 self._floats() if self._here else {},
                 self._wrapping if self._here else (),
+                self._deadline,
             )
         else:
-            elements = ElementTrees(self.summary, rewrite_term, rewrite_condition, self.name)
+            elements = ElementTrees(
+                self.summary, term, condition, self.name, deadline=self._deadline
+            )
         try:
             result = elements.stored(access, lanes_of(access.shape))
         except RecursionError as error:
             raise TooLarge("its expression is nested too deeply to be followed") from error
+        except TooLate:
+            self.is_late = True
+            raise
         self._loads.setdefault(result, set()).update(elements.loads)
         return result
 
@@ -242,19 +238,6 @@ class Kernel:
                     wrapping.add(result.id)
                     pending.append(result)
         return frozenset(wrapping)
-
-    def _checking_deadline(
-        self, rewritten: Callable[[_Formula], _Formula]
-    ) -> Callable[[_Formula], _Formula]:
-        """Return a function that rewrites formulas, and raises TooLarge after the deadline."""
-
-        def checked(formula: _Formula) -> _Formula:
-            if thread_time() > self._deadline:
-                self.is_late = True
-                raise TooLarge("its expression takes too long to be followed")
-            return rewritten(formula)
-
-        return checked
 
     def _floats(self) -> dict[int, tuple[str, int]]:
         """Return the floats of the call, by their arguments' positions: their types and bits."""

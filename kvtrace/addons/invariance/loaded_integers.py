@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kvtrace.addons.invariance.reads import terms_in
 from kvtrace.symbolic.conditions import AtLeast, Condition, Equal
 from kvtrace.symbolic.functions import Choice, single
 from kvtrace.symbolic.terms import Atom, Symbol, Term
@@ -40,30 +41,14 @@ def data_keys(trees: Iterable[Tree], store_conditions: Iterable[Condition]) -> f
 
 def compared_integers(trees: Iterable[Tree]) -> tuple[int, ...]:
     """Return the constants of formulas of loaded integers, and their neighbors; sorted."""
-    constants = set()
-    for formula in (
-        node_formula for tree in trees for node in tree.walk() for node_formula in node.formulas()
-    ):
-        if formula.symbols("content"):
-            constants |= _numbers_in(formula)
-    return tuple(sorted({n + step for n in constants for step in (-1, 0, 1)} - {*range(SMALL)}))
-
-
-def _numbers_in(formula: Term | Condition) -> set[int]:
-    pending: list[Term | Condition] = [formula]
-    numbers: set[int] = set()
-    while pending:
-        part = pending.pop()
-        if isinstance(part, Condition):
-            pending += part.inside()
-            continue
-        number = part.coefficients.get((), 0)
-        numbers |= {number, -number}
-        for atom in {atom for monomial in part.coefficients for atom in monomial}:
-            if (condition := getattr(atom, "condition", None)) is not None:
-                pending += (condition, atom.then, atom.otherwise)  # type: ignore[attr-defined]
-            pending += getattr(atom, "arguments", ())
-    return numbers
+    constants = {
+        term.coefficients.get((), 0)
+        for tree in trees for node in tree.walk() for formula in node.formulas()
+        if formula.symbols("content")
+        for term in terms_in(formula)
+    }  # fmt: skip
+    neighbors = {sign * n + step for n in constants for sign in (-1, 1) for step in (-1, 0, 1)}
+    return tuple(sorted(neighbors - {*range(SMALL)}))
 
 
 def is_beyond(formula: Term | Condition) -> bool:

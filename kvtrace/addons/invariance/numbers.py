@@ -1,11 +1,19 @@
-"""Arithmetic modulo a prime in which trees are evaluated, for each operation of floats.
+"""Arithmetic of floats modulo a prime, by which formulas are compared as polynomials are.
 
-Infinities are two numbers that are picked once: `M` and its negative. The larger of two numbers is
-`((a + c)**k + (b + c)**k - (c - M)**k) ** (1/k) - c`, so that -inf makes no difference; the smaller
-likewise, with +inf and -c. Both are associative and commutative, `-max(a, b)` is `min(-a, -b)`, and
-no other sum, product or maximum is equal to them by chance. They are not idempotent: max(a, a)
-differs from a, so formulas that are equal by idempotence alone are not found equal. The exponent k
-differs between maxima that pass NaNs on and maxima that do not.
+Numbers are whole, from 0 to below the prime p = 2^31 - 1, and a division is exact: 1/2 is 2^30, as
+2 * 2^30 = 2^31 = 1 modulo p. So `(a + b) / 2` and `a / 2 + b / 2` are equal for all random a and b,
+and `(a + b) / 2` and `a + b / 2` hardly ever (Schwartz 1980, doi:10.1145/322217.322225).
+
+Floats have operations that integers modulo p lack, for which others with their laws stand in:
+
+- Infinity is a number M that is picked once, and -inf is -M.
+- max(a, b) is the number m with `(m + s)**k = (a + s)**k + (b + s)**k - (s - M)**k` for a constant
+  s: each number of the field has one root for this k. It is associative and commutative, -inf makes
+  no difference to it, and it equals no other sum or product by chance. min(a, b) has M in place of
+  -M and -s in place of s, so that -max(a, b) = min(-a, -b). One law fails: max(a, a) is not a, so
+  formulas that are equal by that law alone are not found equal. Extremes that pass NaNs on have
+  another k than those that do not.
+- A truth is 1 or 0, or a random number if data decide it; logic and choices are polynomials.
 """
 
 from __future__ import annotations
@@ -24,10 +32,10 @@ Numbers = NDArray[np.uint64]
 INFINITY: Final = 1_234_567_891
 MINUS_INFINITY: Final = PRIME - INFINITY
 NAN: Final = 987_654_321
-_APART: Final = 271_828_183
-"""The constant `c`, whose sign distinguishes maxima from minima."""
-_EXPONENTS: Final = (5, 13)
-"""Neither exponent divides PRIME - 1, so that every number has exactly one root."""
+_SHIFT: Final = 271_828_183
+"""The number s of maxima."""
+_EXPONENTS: Final = {False: 5, True: 13}
+"""The exponent k, by whether an extreme passes NaNs on: neither divides p - 1."""
 
 
 def mixed(*parts: Any) -> Numbers:
@@ -79,8 +87,7 @@ TRUTHS: Final[Mapping[str, Callable[..., Numbers]]] = {
         sum_of(left, right), product_of(np.uint64(2), product_of(left, right))
     ),
 }
-"""Logic on truths: 1 is true, 0 false, and a truth that data decide is a random number. Polynomials
-that are equal for random numbers are equal for 0 and 1."""
+"""Logic as polynomials: those that are equal for random numbers are equal for 0 and 1."""
 
 
 def chosen(condition: Numbers, one: Numbers, other: Numbers) -> Numbers:
@@ -108,14 +115,12 @@ def constant(kind: str, bits: int) -> int | None:
 
 def extreme(left: Numbers, right: Numbers, *, least: bool, nans: bool) -> Numbers:
     """Return the larger numbers, or the smaller if `least`; NaN if an operand is and `nans`."""
-    exponent = _EXPONENTS[nans]
-    shift = np.asarray(PRIME - _APART if least else _APART, np.uint64)
+    k = _EXPONENTS[nans]
+    shift = np.asarray(PRIME - _SHIFT if least else _SHIFT, np.uint64)
     neutral = np.asarray(INFINITY if least else MINUS_INFINITY, np.uint64)
-    left, right, neutral = (
-        power(sum_of(value, shift), exponent) for value in (left, right, neutral)
-    )
-    root = pow(exponent, -1, PRIME - 1)
-    return difference_of(power(difference_of(sum_of(left, right), neutral), root), shift)
+    left, right, neutral = (power(sum_of(value, shift), k) for value in (left, right, neutral))
+    shifted = power(difference_of(sum_of(left, right), neutral), pow(k, -1, PRIME - 1))
+    return difference_of(shifted, shift)
 
 
 def infinite(operator: str, values: list[Numbers], value: Numbers) -> Numbers:

@@ -136,22 +136,28 @@ def _selecting_conditions(address: Tree) -> Iterator[Tree]:
             pending += node.parts
 
 
-def without_contents(formula: Term | Condition) -> frozenset[Atom]:
-    """Return the atoms of a formula, without those only in the indices of loaded integers."""
+def terms_in(formula: Term | Condition) -> Iterator[Term]:
+    """Yield the terms of a formula, also inside functions, but no index of a loaded integer."""
     pending: list[Term | Condition] = [formula]
-    atoms: set[Atom] = set()
+    visited: set[Atom] = set()
     while pending:
         part = pending.pop()
         if isinstance(part, Condition):
             pending += part.inside()
             continue
-        for atom in {atom for monomial in part.coefficients for atom in monomial} - atoms:
-            atoms.add(atom)
+        yield part
+        for atom in {atom for monomial in part.coefficients for atom in monomial} - visited:
+            visited.add(atom)
             if isinstance(atom, Choice):
                 pending += (atom.condition, atom.then, atom.otherwise)
             else:
                 pending += getattr(atom, "arguments", ())
-    return frozenset(atoms)
+
+
+def without_contents(formula: Term | Condition) -> frozenset[Atom]:
+    """Return the atoms of a formula, without those only in the indices of loaded integers."""
+    terms = terms_in(formula)
+    return frozenset(atom for term in terms for monomial in term.coefficients for atom in monomial)
 
 
 def without_multiples(term: Term, stride: int, ranges: Ranges) -> Term:

@@ -7,6 +7,10 @@ the bound is of the sum of its terms' magnitudes: `sum(s * x)` and `s * sum(x)` 
 units of `sum(|s * x|)`. So each node has a *scale*, its magnitude or that of its terms, and its
 error in units of it, as in the running error analysis of Wilkinson (1963). A formula whose divisor
 may cancel has no such bound, unless inputs at which it cancels much are left out.
+
+`evaluate/shadows/errors` bounds roundings, too, but absolutely and for the inputs of one launch, in
+any order of sums: of all inputs in a range it can say nothing, as nothing here says what one input
+loses where terms cancel. Both have types' units and functions' accuracies from one place.
 """
 
 from __future__ import annotations

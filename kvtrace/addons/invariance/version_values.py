@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from functools import partial
+from typing import Any, Final, Literal, TypeVar
 
 import ml_dtypes
 import numpy as np
@@ -44,6 +45,8 @@ _EXTREMES: Final = tuple(
     for sign in (-1, 1)
 )
 """Integers near the limits of types, for which arithmetic overflows."""
+
+_Result = TypeVar("_Result")
 
 Accuracy = Literal["as exact", "a number", "lost"]
 """
@@ -99,16 +102,9 @@ def versions_differ(versions: VersionCalls) -> Witness | str | bool | None:
         An element with two values; a sentence if only one version writes some element; False if
         the results are equal; None if a version cannot be evaluated.
     """
-    rank = versions.rank
-    if rank is None:
+    results = _of_both("random numbers", versions, _result_and_mask)
+    if results is None:
         return None
-    results: list[tuple[NDArray[Any], NDArray[np.bool_]]] = []
-    for call, positions in versions.sides:
-        fill = filled_with("random numbers", versions, positions)
-        result = fill and _result_and_mask(call, positions[rank], rank, fill)
-        if result is None:
-            return None
-        results.append(result)
     (first_values, first_mask), (second_values, second_mask) = results
     if first_values.size != second_values.size:
         return None
@@ -121,18 +117,30 @@ def versions_differ(versions: VersionCalls) -> Witness | str | bool | None:
 
 def versions_differ_on(inputs: Inputs, versions: VersionCalls) -> Witness | bool | None:
     """Compare as `versions_differ` on a kind of inputs, or None; unwritten elements are equal."""
-    rank = versions.rank
-    assert rank is not None
-    outputs: list[NDArray[Any]] = []
-    for call, positions in versions.sides:
-        fill = filled_with(inputs, versions, positions)
-        result = fill and output_after(call, positions[rank], fill, any_integers=True)
-        if result is None:
-            return None
-        outputs.append(result.reshape(-1))
-    if outputs[0].size != outputs[1].size:
+    outputs = _of_both(inputs, versions, partial(output_after, any_integers=True))
+    if outputs is None or outputs[0].size != outputs[1].size:
         return None
     return _witness_between(outputs[0], outputs[1], inputs)
+
+
+def _of_both(
+    inputs: Inputs, versions: VersionCalls, result_of: Callable[[Call, int, Fill], _Result | None]
+) -> list[_Result] | None:
+    """Return what a function finds of each version's call, output and inputs.
+
+    None: it finds nothing of one of them, or only one version has the output.
+    """
+    rank = versions.rank
+    if rank is None:
+        return None
+    results: list[_Result] = []
+    for call, positions in versions.sides:
+        fill = filled_with(inputs, versions, positions)
+        result = fill and result_of(call, positions[rank], fill)
+        if result is None:
+            return None
+        results.append(result)
+    return results
 
 
 def filled_with(inputs: Inputs, versions: VersionCalls, positions: Sequence[int]) -> Fill | None:
@@ -197,7 +205,7 @@ def _witness_between(
 
 
 def _result_and_mask(
-    call: Call, position: int, rank: int, fill: Fill
+    call: Call, position: int, fill: Fill
 ) -> tuple[NDArray[Any], NDArray[np.bool_]] | None:
     """Return (a tensor's contents after a launch, mask of the written elements), or None.
 
@@ -207,7 +215,7 @@ def _result_and_mask(
     assert isinstance(tensor, TensorArgument)
     contents = fill(tensor, position)
     other_contents = (
-        numbers_of("random numbers", tensor.shape, tensor.element.memory, rank + 1000)
+        numbers_of("random numbers", tensor.shape, tensor.element.memory, position + 1000)
         if tensor.element.kind == "f"
         else contents ^ contents.dtype.type(1)
     )
@@ -356,36 +364,36 @@ def error_bounds(inputs: Inputs, versions: VersionCalls, ulps: float) -> Bounds 
         versions: The calls.
         ulps: The tolerance, in units in the last place of the largest element.
     """
-    rank, tensor = versions.rank, versions.first.arguments[versions.output]
-    if rank is None or not isinstance(tensor, TensorArgument) or tensor.element.kind != "f":
+    tensor = versions.first.arguments[versions.output]
+    if not isinstance(tensor, TensorArgument) or tensor.element.kind != "f":
         return None
-    results: list[ExactValues] = []
-    for call, positions in versions.sides:
-        fill = filled_with(inputs, versions, positions)
-        arguments = fill and filled_arguments(call, fill, any_integers=True)
-        if not arguments:
-            return None
-        deviations = Deviations(call.module)
-        try:
-            with np.errstate(all="ignore"):
-                evaluate(
-                    call.module, arguments, call.grid, kernel=call.kernel,
-                    instrument=deviations, most_steps=MOST_STEPS,
-                )  # fmt: skip
-                assert deviations.memory is not None
-                deviations.memory.finish()
-                output_tensor = arguments[positions[rank]]
-                assert isinstance(output_tensor, TensorArgument)
-                results.append(exact_values(output_tensor, deviations.memory, deviations.open))
-        except (KvtraceError, *UNFIT):
-            return None
-        if deviations.open:
-            return None
-    before, after = results
-    if before.evaluated.shape != after.evaluated.shape:
+    results = _of_both(inputs, versions, _exact_values)
+    if results is None or results[0].evaluated.shape != results[1].evaluated.shape:
         return None
     form = ml_dtypes.finfo(tensor.element.memory)
-    return Bounds(before, after, ulps * float(form.eps), float(form.max))
+    return Bounds(results[0], results[1], ulps * float(form.eps), float(form.max))
+
+
+def _exact_values(call: Call, position: int, fill: Fill) -> ExactValues | None:
+    """Return the values of an output after a launch, with error bounds; None: it has none."""
+    arguments = filled_arguments(call, fill, any_integers=True)
+    if not arguments:
+        return None
+    deviations = Deviations(call.module)
+    try:
+        with np.errstate(all="ignore"):
+            evaluate(
+                call.module, arguments, call.grid, kernel=call.kernel,
+                instrument=deviations, most_steps=MOST_STEPS,
+            )  # fmt: skip
+            assert deviations.memory is not None
+            deviations.memory.finish()
+            output = arguments[position]
+            assert isinstance(output, TensorArgument)
+            values = exact_values(output, deviations.memory, deviations.open)
+    except (KvtraceError, *UNFIT):
+        return None
+    return None if deviations.open else values
 
 
 def _same(before: ExactValues, after: ExactValues) -> NDArray[np.bool_]:
