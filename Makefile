@@ -34,7 +34,7 @@ SEED ?= $(shell date +%Y%m%d)
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-all test-pushed test-beside pytest test-spark test-tilelang \
-  test-versions coverage bounds fuzz sanitizers lint format types bench docs \
+  test-trainers test-versions coverage bounds fuzz sanitizers lint format types bench docs \
   docs-site findings frontend frontend-lint frontend-test update-golden lock clean
 
 help:  ## list the targets
@@ -62,9 +62,9 @@ install: .venv/.project  ## .venv with the locked packages and kvtrace itself, e
 	@$(INSTALL) -r requirements/spark.lock
 	@touch $@
 
-# It needs an older Z3 than kvtrace, so it has a folder of its own.
-build/tilelang: requirements/tilelang.lock | .venv/.packages
-	@echo "installing TileLang into $@"
+# What one test file needs and kvtrace does not has a folder of its own: TileLang has an older Z3.
+build/tilelang build/trainers: build/%: requirements/%.lock | .venv/.packages
+	@echo "installing what tests need into $@"
 	@$(INSTALL) --no-deps --upgrade --target $@ -r requirements/tilelang.lock
 	@touch $@
 
@@ -76,14 +76,14 @@ test: install  ## before a commit: the core, and the add-ons and converters that
 
 # All else runs beside the tests, which wait for their programs a quarter of the time.
 test-all: install  ## what CI runs: lint, every test, some with other Tritons, Spark, TileLang
-	@$(MAKE) -j 2 .venv/.spark build/tilelang
+	@$(MAKE) -j 2 .venv/.spark build/tilelang build/trainers
 	@$(MAKE) -j 2 test-pushed lint frontend-test sanitizers test-beside
 
 test-beside: install
 	$(BIN)/python requirements/bounds.py --beside
 
-test-pushed: install .venv/.spark build/tilelang
-	@KVTRACE_REQUIRE_SPARK=1 KVTRACE_TEST_TILELANG=build/tilelang \
+test-pushed: install .venv/.spark build/tilelang build/trainers
+	@KVTRACE_REQUIRE_SPARK=1 KVTRACE_TEST_TILELANG=build/tilelang KVTRACE_TEST_TRAINERS=build/trainers \
 	  $(MAKE) pytest CHOSEN='-m "not night" $(CI_BUDGET)'
 
 pytest: install  ## every test, one process a core
@@ -99,6 +99,9 @@ test-spark: install .venv/.spark  ## tests of Spark, object stores, DataFusion a
 
 test-tilelang: install build/tilelang  ## the example that records TileLang's kernels, on the CPU
 	KVTRACE_TEST_TILELANG=build/tilelang $(BIN)/python -m pytest tests/examples/test_tilelang_recorder.py
+
+test-trainers: install build/trainers  ## the snippets of docs/trainers.md, with trainers and trackers, on the CPU
+	KVTRACE_TEST_TRAINERS=build/trainers $(BIN)/python -m pytest tests/examples/test_trainers.py
 
 # Up to 8.4 GB each, made from the package index and removed again one after the other.
 test-versions: install  ## tests with each Triton and its torch; `requirements/bounds.py --help`
@@ -150,6 +153,7 @@ docs: install  ## regenerate what documents tables, settings and rules, and the 
 	$(BIN)/python -m docs_site.rules_index
 	$(BIN)/python -m docs_site.rules
 	$(BIN)/python -m docs_site.pictures
+	$(BIN)/python -m tests.support.report_pictures docs/report
 
 # The variable keeps the theme from speaking of its own future.
 docs-site: install  ## build/site: the documentation as a site; a link that leads nowhere is an error

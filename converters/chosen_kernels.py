@@ -1,8 +1,13 @@
 """Rows of results that are about chosen kernels: what --kernel shows."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from kvtrace.converters.findings.model import Findings
+    from kvtrace.schema.trace import Selection
 
 T = TypeVar("T")
 
@@ -15,11 +20,39 @@ def shown_kernels(kernels: Iterable[Any], time: Any) -> Iterator[str]:
     yield from (row.name for row in getattr(time, "rows", ()) if row.kind not in MEMORY_KINDS)
 
 
-def of_kernels(data: T, chosen: Collection[str] | None, *fields: str) -> T:
+def names_of_calls(selection: "Selection") -> dict[tuple[str, int], str]:
+    """Return the kernel's name of each unique call, by run and id."""
+    kernels = selection.table("kernels", ["kernel_id", "name"]).to_pylist()
+    names = {(row["run"], row["kernel_id"]): row["name"] for row in kernels}
+    calls = selection.table("calls", ["call_id", "kernel_id"]).to_pylist()
+    return {
+        (row["run"], row["call_id"]): names.get((row["run"], row["kernel_id"])) or "?"
+        for row in calls
+    }
+
+
+def called_kernels(selection: "Selection") -> Counter[str]:
+    """Return the number of unique calls of each kernel of some runs, by name."""
+    return Counter(names_of_calls(selection).values())
+
+
+def findings_of_kernels(
+    findings: "Findings", selection: "Selection", chosen: frozenset[str] | None
+) -> "Findings":
+    """Return the selection's findings of chosen kernels; `chosen` None: all."""
+    from kvtrace.converters.findings.model import of_chosen
+
+    if chosen is None:
+        return findings
+    calls = called_kernels(selection)
+    return of_chosen(findings, {name: calls[name] for name in chosen})
+
+
+def of_kernels(data: T, chosen: frozenset[str] | None, *fields: str) -> T:
     """Return a dataclass with only those rows of some fields that are about chosen kernels.
 
-    A field is rows, a dataclass with `rows`, or None. Totals and shares stay those of all rows.
-    `chosen` None: all kernels.
+    A field is rows, which say their `kernel_names`, a dataclass with `rows`, or None. Totals and
+    shares stay those of all rows. `chosen` None: all kernels.
     """
     if chosen is None:
         return data
@@ -29,17 +62,7 @@ def of_kernels(data: T, chosen: Collection[str] | None, *fields: str) -> T:
     return narrowed
 
 
-def _of_kernels(value: Any, chosen: Collection[str]) -> Any:
+def _of_kernels(value: Any, chosen: frozenset[str]) -> Any:
     if hasattr(value, "rows"):
         return of_kernels(value, chosen, "rows")
-    return value and tuple(row for row in value if not _names(row).isdisjoint(chosen))
-
-
-def _names(row: Any) -> frozenset[str]:
-    """Return the names of the kernels that a row is about; none: the whole program."""
-    of_line = getattr(row, "kernels", None)  # a number in other rows
-    if isinstance(of_line, tuple):
-        return frozenset(of_line)
-    row = getattr(row, "variant", row)
-    name = getattr(row, "kernel", None) or getattr(row, "name", None)
-    return frozenset(() if name is None else (name,))
+    return value and tuple(row for row in value if not chosen.isdisjoint(row.kernel_names))

@@ -1,10 +1,13 @@
-"""Pictures of docs/demo.md and README.md, from recorded programs (`make docs`)."""
+"""Pictures of README.md and of pages, from recorded programs (`make docs`)."""
 
+import io
+import os
 import shutil
 import sys
 import tempfile
-from contextlib import chdir
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from html import escape
 from importlib import import_module
 from itertools import product
 from pathlib import Path
@@ -28,9 +31,41 @@ class Screen:
     height: int = 900
     judged: bool = False
 
+    def write(self, page: Path) -> None:
+        """Write the report of the trace, which is in the current folder."""
+        judging = [] if self.judged else ["--no-replay"]
+        main(["report", self.trace.name, *judging, "-o", str(page)])
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """What a command prints of a trace, which is its last word."""
+
+    trace: Path
+    words: tuple[str, ...]
+    height: int
+    widths: tuple[int, ...] = (760,)
+    address: str = ""
+
+    def write(self, page: Path) -> None:
+        """Write the command and its output as a page in the colors of the reader's theme."""
+        os.environ["COLUMNS"] = str(self.widths[0] // 8 - 4)
+        words = [*self.words, self.trace.name]
+        printed = io.StringIO()
+        with redirect_stdout(printed), redirect_stderr(io.StringIO()):
+            main(words)
+        text = escape(f"$ kvtrace {' '.join(words)}\n{printed.getvalue()}")
+        page.write_text(
+            "<!doctype html><html data-ready=true><meta charset='utf-8'><style>"
+            ":root { color-scheme: light dark }"
+            "pre { font: 13px/1.45 monospace; margin: 14px }</style>"
+            f"<pre>{text}</pre>",
+            encoding="utf-8",
+        )
+
 
 #: Screens by the picture's name; `finding` is that of README.md.
-SCREENS: Final = {
+SCREENS: Final[dict[str, Screen | Terminal]] = {
     "llama": Screen(TRACE, "#/", (1440, 1000)),
     "item": Screen(FIXTURES / "planted/item", "#/", (1440,)),
     "finding": Screen(
@@ -40,6 +75,7 @@ SCREENS: Final = {
         760,
         judged=True,
     ),
+    "sizes": Terminal(FIXTURES / "train", ("sizes",), 560),
 }
 
 
@@ -52,9 +88,8 @@ def take_screenshots() -> list[Path]:
         for name, screen in SCREENS.items():
             page = Path(folder, f"{name}.html")
             shutil.copytree(screen.trace, Path(folder, screen.trace.name))
-            judging = [] if screen.judged else ["--no-replay"]
             with chdir(folder):
-                main(["report", screen.trace.name, *judging, "-o", str(page)])
+                screen.write(page)
             for width, scheme in product(screen.widths, ("light", "dark")):
                 path = PICTURES / f"{name}-{width}-{scheme}.png"
                 shot = screenshots.Shot(page, screen.address, scheme, width, screen.height)

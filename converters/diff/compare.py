@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, Literal
 
+from kvtrace.converters.chosen_kernels import findings_of_kernels
 from kvtrace.converters.diff.added import MEANING_SECONDS, additions, meanings_of_changed
 from kvtrace.converters.diff.callers import reason_of_other_callers
 from kvtrace.converters.diff.executions import (
@@ -80,6 +81,7 @@ def compare(
     gate: Gate | None = None,
     conditions: tuple[Conditions, Conditions] | None = None,
     meaning: float | None = None,
+    chosen: frozenset[str] | None = None,
 ) -> Difference:
     """Return the difference between the runs of two selections.
 
@@ -94,6 +96,7 @@ def compare(
         conditions: Conditions for all sizes of both sides, as `kvtrace sizes` derives them.
         meaning: Seconds for comparing the results of changed kernels; 0: no comparison; None:
             `MEANING_SECONDS`.
+        chosen: The names of the kernels to compare; None: all.
 
     Raises:
         DamagedFile, NewerFormat: as the reader of the trace.
@@ -102,7 +105,7 @@ def compare(
     seconds = MEANING_SECONDS if meaning is None else meaning
     gate = gate or Gate([])
     sides = zip((before, after), labels, strict=True)
-    a, b = (take_snapshot(side, label) for side, label in sides)
+    a, b = (take_snapshot(side, label).of_kernels(chosen) for side, label in sides)
     option_changes = remove_version_options(a, b)
     pairing = Pairing(a, b, count_times=time_threshold is not None)
     times = _TimesComparer(a, b, THRESHOLD if time_threshold is None else time_threshold)
@@ -119,7 +122,11 @@ def compare(
                 other_code.add(keys[1])
             kernels.append(replace(kernel_difference, similarity=similarities.get(keys[1])))
     changed = [kernel.name for kernel in kernels if kernel.status == "changed"]
-    findings_of_sides = read_findings(a.trace, a.runs), read_findings(b.trace, b.runs)
+    findings_of_before, findings_of_after = (
+        findings_of_kernels(read_findings(side.trace, side.runs), side, chosen)
+        for side in (before, after)
+    )
+    findings_of_sides = findings_of_before, findings_of_after
     described = described_side(a, findings_of_sides[0]), described_side(b, findings_of_sides[1])
     notes += unjudged_rules(*described)
     findings, still = finding_differences(*findings_of_sides, new_names)

@@ -72,7 +72,9 @@ def _launch_order(side: "Snapshot", keys: Sequence[KernelKey]) -> Iterator[Launc
     Launches of other kernels and of autotuners are left out. None if the run has several threads.
     """
     calls, positions = side.places[0], Positions(side.places[0].call)
-    kernel_of_variant = np.full(1 + sum(map(len, side.kernels.values())), -1)
+    variants = [variant.position for key in keys for variant in side.kernels[key]]
+    last = max((*variants, calls.variant.max(initial=-1)))
+    kernel_of_variant = np.full(int(last) + 2, -1)  # of -1, an unknown variant, too
     for number, key in enumerate(keys):
         kernel_of_variant[[variant.position for variant in side.kernels[key]]] = number
     threads: set[int | None] = set()

@@ -7,7 +7,7 @@ merged by their facts. Sums over launches are computed in DuckDB, not in Python 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 import pyarrow as pa
@@ -74,6 +74,23 @@ class Snapshot:
     without_args: tuple[str, ...]
     inputs: RecordedInputs = field(repr=False)
     _calls: dict[str, pa.Table] = field(default_factory=dict, repr=False)
+
+    def of_kernels(self, chosen: frozenset[str] | None) -> Self:
+        """Return the snapshot with only the kernels of some names; `chosen` None: unchanged."""
+        if chosen is None:
+            return self
+        own, others = self.executions.own, self.executions.others
+        executions = replace(
+            self.executions,
+            own={key: own[key] for key in own if key.name in chosen},
+            others={named: others[named] for named in others if named.name in chosen},
+        )
+        return replace(
+            self,
+            kernels={key: self.kernels[key] for key in self.kernels if key.name in chosen},
+            executions=executions,
+            without_args=tuple(name for name in self.without_args if name in chosen),
+        )
 
     def text(self, sha256: str | None) -> str | None:
         """Return a source or stage text by its hash, or None if the trace lacks it."""

@@ -122,6 +122,11 @@ class KernelOverview:
     source: str | None = None
     further: Mapping[str, float | None] = field(default_factory=dict)
 
+    @property
+    def kernel_names(self) -> tuple[str, ...]:
+        """The names of the kernels that the row is about."""
+        return (self.name,)
+
 
 @dataclass(frozen=True, slots=True)
 class Overview:

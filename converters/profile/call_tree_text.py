@@ -95,10 +95,10 @@ def _fitting_label(steps: Sequence[str], room: int) -> str:
 
 def _header(sums: CallSums, grouping: Grouping, width: int) -> list[str]:
     """Return the headers of the figures: of modules, both passes before their sum."""
-    names = {"runs": "runs", "bytes": "bytes", "compile_ns": "compile"}
+    names = {"runs": "executions", "bytes": "bytes", "compile_ns": "compile"}
     further = [header for name, header in names.items() if name in sums.known]
     if sums.cost != "device_ns" or grouping != "module":
-        cost = {"device_ns": "device", "host_ns": "host", "runs": "runs"}[sums.cost]
+        cost = {"device_ns": "device", "host_ns": "host", "runs": "executions"}[sums.cost]
         return [cost, "share", *(name for name in further if name != cost)]
     passes = ["forward", "backward", "sum", "share"]
     return [*passes, *further] if width >= _WIDE else passes
@@ -116,7 +116,7 @@ def _cells(sums: CallSums, root: Branch, branch: Branch) -> dict[str, str]:
         "device": cost,
         "host": cost,
         "share": percent(cost_ns / total_ns if total_ns else None),
-        "runs": count(figures.runs),
+        "executions": count(figures.runs),
         "bytes": size(figures.bytes or None),
         "compile": duration(figures.compile_ns or None),
     }

@@ -39,7 +39,7 @@ def device_text(time: "DeviceTime", most: int | None, option: str, width: int) -
     """
     shown_rows = time.rows[:most]
     names = names_apart(time.rows)
-    header = ["on the device (measured)", "of", "runs", "time", "share", "median"]
+    header = ["on the device (measured)", "of", "executions", "time", "share", "median"]
     if time.steps is not None:
         header.append("a step")
     rows = [

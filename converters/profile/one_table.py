@@ -107,7 +107,7 @@ def table_text(profile: Profile, most: int | None, width: int) -> list[str]:
         ),
         count_header: lambda row: count(row.executions),
         **(_RATES if on_device else _WORK),
-        "line": lambda row: short_locations[row.place],
+        "from": lambda row: short_locations[row.place],
     }
     cells = {name: [cell(row) for row in shown_rows] for name, cell in table.items()}
     # not timed, not replayed, or no limits are known
@@ -115,7 +115,7 @@ def table_text(profile: Profile, most: int | None, width: int) -> list[str]:
     # On a narrow terminal these columns are left out.
     optional = [
         header.index(name)
-        for name in (count_header, "rate", "FLOP/launch", "bytes/launch", "line")
+        for name in (count_header, "rate", "FLOP/launch", "bytes/launch", "from")
         if name in header
     ]
     lines_of_cells = [list(row) for row in zip(*(cells[name] for name in header), strict=True)]

@@ -62,6 +62,11 @@ class Advice:
         """The file's name, followed by the line if that is known."""
         return Place(self.file, self.line, None).short if self.file else None
 
+    @property
+    def kernel_names(self) -> tuple[str, ...]:
+        """The names of the kernels that the row is about; none: the whole program."""
+        return () if self.kernel is None else (self.kernel,)
+
 
 def advice_lines(advice: Sequence[Advice], span_ns: int | None = None) -> list[str]:
     """Return a line of text per piece of advice: possible saving, rule, location, figures.
@@ -183,6 +188,11 @@ class KernelProfile:
         """The kernel's module, name and source file, which identify it."""
         return KernelKey(self.module or "", self.name, self.source or "")
 
+    @property
+    def kernel_names(self) -> tuple[str, ...]:
+        """The names of the kernels that the row is about."""
+        return (self.name,)
+
 
 @dataclass(frozen=True, slots=True)
 class LineProfile:
@@ -201,6 +211,11 @@ class LineProfile:
     reuse: float | None
     unknown_accesses: int
     layout: LineLayout
+
+    @property
+    def kernel_names(self) -> tuple[str, ...]:
+        """The names of the kernels that the row is about."""
+        return self.kernels
 
 
 @dataclass(frozen=True, slots=True)

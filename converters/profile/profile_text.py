@@ -436,8 +436,13 @@ def _lines_text(profile: Profile, full: bool, width: int) -> list[str]:
         for line in shown_lines
     ]
     lines = columns((*header, *(figure.label for figure in figures)), rows, width)
-    for figure in figures:
-        lines += wrapped(f"{figure.label}: {figure.meaning}", width)
+    meanings = [
+        "lanes on: share of the lanes that masks leave on",
+        *([_sectors_sentence(profile.sectors)] if sectors else []),
+        "reuse: how often an op asks for each of its bytes",
+        *(f"{figure.label}: {figure.meaning}" for figure in figures),
+    ]
+    lines += [line for meaning in meanings for line in wrapped(meaning, width)]
     for reason in dict.fromkeys(why for of in layouts for why in of.unknown.values()):
         lines += wrapped(f"?: {reason}", width)
     hidden_count = len(all_lines) - len(shown_lines)

@@ -40,7 +40,9 @@ class ReportConverter:
     """Converter to one self-contained HTML page.
 
     Settings: `max-mb`, the page's size limit in MiB; `source`, yes or no: include sources and IR;
-    `since`, `until`, `mark`, `steps` and `whole`: the part that figures cover (`RequestedPart`).
+    `since`, `until`, `mark`, `steps` and `whole`: the part that figures cover (`RequestedPart`);
+    `kernels`: the names of the kernels to show, one a line; `here`, yes or no: places link to an
+    editor if one of the kernels' files is there.
     """
 
     summary = "One self-contained HTML page: timeline, kernels, launches, source, findings"
@@ -56,13 +58,20 @@ class ReportConverter:
                 that cannot be written.
 
         """
-        reject_unknown_settings("report", settings, ("max-mb", "source", *_PART_SETTINGS))
+        reject_unknown_settings(
+            "report", settings, ("max-mb", "source", "kernels", "here", *_PART_SETTINGS)
+        )
         max_mb = _megabytes(settings.get("max-mb", "20"))
         source = _yes_or_no("source", settings.get("source", "yes"))
         part = {name: settings[name] for name in _PART_SETTINGS if name in settings}
         whole = part.pop("whole", None) is not None
-        report = report_of(selection, RequestedPart(**part, whole=whole))
-        page = report_page(report, selection, max_mb, source=source)
+        names = settings.get("kernels")
+        chosen = None if names is None else frozenset(names.split("\n"))
+        report = report_of(selection, RequestedPart(**part, whole=whole), chosen)
+        here = _yes_or_no("here", settings.get("here", "no")) and any(
+            Path(kernel.file or "").is_file() for kernel in report.kernels
+        )
+        page = report_page(report, selection, max_mb, source=source, here=here)
         with whole_file(output) as file:
             file.write(page.html.encode())
         totals = report.totals
@@ -73,14 +82,17 @@ class ReportConverter:
         return Conversion((output,), (counts, *omitted_parts))
 
 
-def report_of(selection: Selection, part: RequestedPart = STEADY) -> Report:
+def report_of(
+    selection: Selection, part: RequestedPart = STEADY, chosen: frozenset[str] | None = None
+) -> Report:
     """Return the report of a selection's runs, titled by the trace's folder.
 
-    `part` is the part of the runs that figures cover.
+    `part` is the part of the runs that figures cover, `chosen` the kernels to show; None: all.
     """
     folder = selection.trace.path
     title = folder.resolve().name or str(folder)
-    return report_data(selection.trace, selection.runs, title, shlex.quote(f"{folder}/"), part)
+    shown_as = shlex.quote(f"{folder}/")
+    return report_data(selection.trace, selection.runs, title, shown_as, part, chosen)
 
 
 def _megabytes(text: str) -> float:

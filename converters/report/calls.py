@@ -86,10 +86,21 @@ class CallRows:
     """Index → row and work of `work_of_calls`, of replayed calls."""
 
     @classmethod
-    def read(cls, trace: "Trace", runs: "Sequence[Run]", kernels: "KernelRows") -> Self:
-        """Return the calls of some runs, whose variants are `kernels`; errors as `Trace.table`."""
+    def read(
+        cls, trace: "Trace", runs: "Sequence[Run]", kernels: "KernelRows", *, chosen: bool = False
+    ) -> Self:
+        """Return the calls of some runs, whose variants are `kernels`; errors as `Trace.table`.
+
+        With `chosen`, calls of other kernels are left out.
+        """
         ids = ["call_id", "kernel_id"]
         tables = [trace.table("calls", [run], ids) for run in runs]
+        if chosen:
+            of_runs = zip(tables, kernels.indices, strict=True)
+            tables = [
+                table.filter(pa.array(of.of(integers(table["kernel_id"], MISSING)) != NO_CALL))
+                for table, of in of_runs
+            ]
         ends = np.cumsum([0, *(table.num_rows for table in tables)])
         indices, variants = [], [np.zeros(0, np.int64)]
         for table, start, variant_of_id in zip(tables, ends, kernels.indices, strict=False):
@@ -133,8 +144,8 @@ class CallRows:
         run_indexes = {run.run_id: index for index, run in enumerate(runs)}
         for row, work in work_of_calls(trace, runs):
             index = self.index(run_indexes[row["run"]], row["call_id"])
-            assert index is not None  # the id came from a join with `calls`
-            self.done[index] = row, work
+            if index is not None:  # else it is of a kernel that was not chosen
+                self.done[index] = row, work
 
     def evaluated(self) -> int | None:
         """Return the number of replayed calls, or None if there are none."""

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kvtrace.converters.chosen_kernels import findings_of_kernels, of_kernels
 from kvtrace.converters.findings import others_text, read_findings
 from kvtrace.converters.info.info import overhead_percent, overhead_text
 from kvtrace.converters.notes import notes_on
@@ -53,7 +54,7 @@ from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.schema.layout import PARTIAL, replayed_parts, run_folder
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import Run as TraceRun
-from kvtrace.schema.trace import Trace
+from kvtrace.schema.trace import Selection, Trace
 from kvtrace.schema.without_ir import kernels_without_ir
 
 _FINDING_OPS: Final = ("finding_id", "call_id", "op_index", "other_op_index")
@@ -72,6 +73,7 @@ def report_data(
     title: str,
     shown_as: str,
     asked: RequestedPart = STEADY,
+    chosen: frozenset[str] | None = None,
 ) -> Report:
     """Return the report of some runs, before anything is omitted for the page's size.
 
@@ -81,10 +83,14 @@ def report_data(
         title: The page's title.
         shown_as: The trace's name in commands on the page (`kvtrace sql shown_as "…"`).
         asked: The part of the runs that figures cover; by default the steady part.
+        chosen: The names of the kernels to show; None: all. What devices did is shown of all.
     """
-    findings = read_findings(trace, runs)  # before launches are read: both take much memory
-    kernel_rows = KernelRows.read(trace, runs)
-    tables = _ReportTables(kernel_rows, CallRows.read(trace, runs, kernel_rows))
+    # Before launches are read: both take much memory.
+    findings = read_findings(trace, runs)
+    findings = findings_of_kernels(findings, Selection(trace, tuple(runs)), chosen)
+    kernel_rows = KernelRows.read(trace, runs, chosen)
+    calls = CallRows.read(trace, runs, kernel_rows, chosen=chosen is not None)
+    tables = _ReportTables(kernel_rows, calls, Timeline(only_known=chosen is not None))
     _read_compiles(tables)
     for index, run in enumerate(runs):
         _read_run(trace, run, index, tables)
@@ -115,6 +121,7 @@ def report_data(
     if tables.findings is not None:
         tables.findings = replace(tables.findings, unjudged_calls=unjudged_calls)
     profile = profile_of(figures, sections=False)
+    profile = of_kernels(profile, chosen, "kernels", "device_time", "launch_costs", "advice")
     sums = call_sums(figures)
     answer = answer_of(profile, list(tables.kernels.identities), origin)
     plan = detail_plan(answer.gaps, answer.begin_ns or 0, end - origin)

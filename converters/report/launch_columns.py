@@ -87,6 +87,8 @@ class Timeline:
     rows: Counter[str] = field(default_factory=Counter)
     """By table, the number of timed rows."""
     gpu_kernels: int | None = None
+    only_known: bool = False
+    """Launches of calls that are not on the page are left out."""
 
     def track(self, kind: str, run: int, number: int, stream: int = 0) -> int:
         """Return the index of a track, which is added on first use.
@@ -216,7 +218,10 @@ class Timeline:
         """Add the run's launches that are on the page; return all, or None if they have tiles."""
         placed_columns: dict[str, list[Integers]] = {name: [] for name in _PLACED}
         has_executions = row_count(trace, run, "gpu_kernels") > 0
-        for table in self._pieces(trace, run, "launches", _LAUNCH):
+        for piece in self._pieces(trace, run, "launches", _LAUNCH):
+            table = self._shown(piece, calls.indices[index])
+            if "launches" not in self.tiles:
+                self.rows["launches"] -= len(piece) - len(table)
             batch = self._launch_batch(table, index, calls.indices[index])
             if "launches" not in self.tiles:
                 self.launch_count += int(weights(table).sum())
@@ -265,6 +270,7 @@ class Timeline:
             ranges = [(int(causes[0]), int(causes[-1]))]
             for table in pieces_near(trace, "launches", run, _LAUNCH, ("seq", "seq"), ranges):
                 launches = table.filter(pc.is_in(table["seq"], pa.array(causes)))
+                launches = self._shown(launches, calls.indices[index])
                 batch = self._launch_batch(launches, index, calls.indices[index])
                 _append_narrowed(batch, placed_columns)
                 slices = _slices(batch, calls)
@@ -311,6 +317,12 @@ class Timeline:
         self.bins[table].add_sums(
             track, bins, key, integers(tiles["rows"]), integers(tiles["busy_ns"])
         )
+
+    def _shown(self, launches: pa.Table, calls: Lookup) -> pa.Table:
+        if not self.only_known:
+            return launches
+        is_known = calls.of(integers(launches["call_id"], MISSING)) != NO_CALL
+        return launches.filter(pa.array(is_known))
 
     def _launch_batch(self, table: pa.Table, run: int, lookup: Lookup) -> dict[str, Integers]:
         return {

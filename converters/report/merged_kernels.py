@@ -78,9 +78,14 @@ class KernelRows:
     disassembles: bool = field(default_factory=lambda: disassembler() is not None)
 
     @classmethod
-    def read(cls, trace: "Trace", runs: "Sequence[Run]") -> Self:
-        """Return the kernels of some runs; errors as `Trace.table`."""
+    def read(
+        cls, trace: "Trace", runs: "Sequence[Run]", chosen: frozenset[str] | None = None
+    ) -> Self:
+        """Return the kernels of some runs, or those of some names; errors as `Trace.table`."""
         table = trace.table("kernels", runs)
+        if chosen is not None:
+            names = table["name"].cast(pa.string())
+            table = table.filter(pc.is_in(names, pa.array(sorted(chosen))))
         run_indexes = {run.run_id: index for index, run in enumerate(runs)}
         names, codes = coded(table["run"])
         run = np.array([run_indexes.get(name or "", NO_CALL) for name in names])[codes]

@@ -378,6 +378,7 @@ def report_page(
     source: bool = True,
     blocks: Mapping[str, str] | None = None,
     start: str = "",
+    here: bool = False,
 ) -> ReportPage:
     """Return the report of a selection's runs as one page of at most `max_mb` MiB.
 
@@ -393,6 +394,7 @@ def report_page(
         source: Include code of the program.
         blocks: Text of additional blocks by name, which are always included.
         start: Address of the view that the page opens at, as behind `#/`.
+        here: The page is shown where the program's files are: places link to the editor.
 
     Raises:
         BadSetting: the budget is too small for the page without launches and texts.
@@ -405,12 +407,15 @@ def report_page(
             f"a report of this trace needs at least {max_mb - budget.room() / MEBIBYTE:.2f} MiB, "
             f"more than --max-mb {max_mb:g}"
         )
-    return ReportPage(page_text(report.title, budget.blocks, start), tuple(budget.dropped))
+    html = page_text(report.title, budget.blocks, start, here=here)
+    return ReportPage(html, tuple(budget.dropped))
 
 
-def page_text(title: str, blocks: Mapping[str, str], start: str = "") -> str:
+def page_text(title: str, blocks: Mapping[str, str], start: str = "", *, here: bool = False) -> str:
     """Return the HTML of a page with a title and packed blocks, which opens at the view `start`."""
     before, between, after = _page_parts()
+    if here:
+        before = before.replace("<html ", "<html data-here ", 1)
     if start:
         before = before.replace("<html ", f'<html data-start="/{html.escape(start)}" ', 1)
     elements = "\n".join(_block_element(name, block) for name, block in blocks.items())

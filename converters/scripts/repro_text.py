@@ -45,7 +45,8 @@ class ReproConverter:
         """Write the script to `output`, and return its path and sentences about it.
 
         Settings: `launch`, `call` or `finding` choose the call, or `top` that many of the calls
-        that took most time, each a script in the folder `output`; `bench=1` has scripts time
+        that took most time, each a script in the folder `output`, and `kernels`, a name a line,
+        which of them these are, or which one call without `top`; `bench=1` has scripts time
         themselves; `source=1` compiles the kernel's Python source in place of its IR; `contents` is
         the largest storage, in MiB, whose recorded contents the script includes (64).
 
@@ -54,7 +55,7 @@ class ReproConverter:
                 recorded, or the output cannot be written.
 
         """
-        names = ("launch", "call", "finding", "top", "bench", "source", "contents")
+        names = ("launch", "call", "finding", "top", "kernels", "bench", "source", "contents")
         reject_unknown_settings("repro", settings, names)
         limit = _integer_setting(settings, "contents")
 
@@ -63,11 +64,17 @@ class ReproConverter:
             return read_repro(selection, choice, _is_set(settings, "source"), limit_bytes)
 
         top, bench = _integer_setting(settings, "top"), _is_set(settings, "bench")
+        choosing = {"top", "kernels"} & settings.keys()
+        if choosing and settings.keys() & {"launch", "call", "finding"}:
+            option = "--top" if top is not None else "--kernel"
+            raise BadSetting(f"{option} chooses calls: leave out --launch, --call and --finding")
+        kernels = frozenset(settings["kernels"].split("\n")) if "kernels" in settings else None
         if top is not None:
-            if settings.keys() & {"launch", "call", "finding"}:
-                raise BadSetting("--top chooses calls: leave out --launch, --call and --finding")
-            return _write_heaviest(selection, top, read, output, bench=bench)
+            return _write_heaviest(selection, top, kernels, read, output, bench=bench)
         number, call_id = (_integer_setting(settings, name) for name in ("launch", "call"))
+        if kernels is not None:
+            heaviest = heaviest_calls(selection, kernels)[0]
+            selection, call_id = Selection(selection.trace, (heaviest.run,)), heaviest.call_id
         repro = read(selection, Choice(number, call_id, settings.get("finding")))
         _write(output, script(repro, bench=bench))
         return Conversion((output,), (_invocation(repro), *_different_parts(repro)))
@@ -79,6 +86,7 @@ CONVERTER: Final = ReproConverter()
 def _write_heaviest(
     selection: Selection,
     top: int,
+    kernels: frozenset[str] | None,
     read: Callable[[Selection, Choice], Repro],
     folder: Path,
     *,
@@ -90,7 +98,7 @@ def _write_heaviest(
     check_output_folder(folder, "fill")
     texts: dict[Path, str] = {}
     notes, refusals = [], []
-    for call in heaviest_calls(selection)[: _TRIED * top]:
+    for call in heaviest_calls(selection, kernels)[: _TRIED * top]:
         try:
             repro = read(Selection(selection.trace, (call.run,)), Choice(call=call.call_id))
         except BadSetting as problem:

@@ -71,7 +71,7 @@ def narrowed_to_seconds(
 def write_report(
     selection: Selection, output: Path, tell: Tell, *, replay: bool | None = None,
     seconds: float | None = None, source: bool = True, max_mb: float = 20.0,
-    part: RequestedPart = STEADY,
+    part: RequestedPart = STEADY, chosen: frozenset[str] | None = None,
 ) -> Conversion:  # fmt: skip
     """Write the report page, after replaying and judging calls that have not been.
 
@@ -86,6 +86,7 @@ def write_report(
         source: Include sources, IR and addresses as expressions.
         max_mb: Largest size of the page, in MiB.
         part: The part of the runs that figures are of.
+        chosen: The names of the kernels to show; None: all.
 
     Raises:
         BadSetting: The runs have no such part.
@@ -95,6 +96,7 @@ def write_report(
 
     settings = {"max-mb": str(max_mb), "source": "yes" if source else "no"}
     settings |= {name: str(value) for name, value in asdict(part).items() if value}
+    settings |= {} if chosen is None else {"kernels": "\n".join(chosen)}
     with _completed(selection, tell, replay, seconds):
         return CONVERTER.convert(selection, output, settings)
 

@@ -392,8 +392,11 @@ def complain(sentence: str) -> int:
     erase_progress()
     line = f"kvtrace: {printable(' '.join(sentence.split()))}"
     is_terminal = sys.stderr is not None and sys.stderr.isatty()
-    lines = narrowed(line, terminal_width()) if is_terminal else [line]
-    print("\n".join(lines), file=sys.stderr)
+    if is_terminal:
+        from kvtrace.cli.links import for_stream
+
+        line = for_stream("\n".join(narrowed(line, terminal_width())), sys.stderr)
+    print(line, file=sys.stderr)
     return BAD_INPUT
 
 

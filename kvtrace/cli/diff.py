@@ -9,6 +9,7 @@ from kvtrace.cli.options import (
     JsonFile,
     JsonOnceFile,
     JunitFile,
+    KernelOption,
     MarkdownFile,
     MarkOption,
     MeaningOption,
@@ -49,6 +50,7 @@ def command(
     until: UntilOption = None,
     mark: MarkOption = None,
     steps: StepsOption = None,
+    kernel: KernelOption = None,
     json: JsonOnceFile = False,
     json_file: JsonFile = None,
     markdown: MarkdownFile = None,
@@ -121,6 +123,7 @@ def command(
         kvtrace diff old/ new/ -v
         kvtrace diff out/@v1.2 out/@9be1042 --exit-code
         kvtrace diff @3f2c81a @9be1042 --in out/ --time-threshold 10% --markdown -
+        kvtrace diff old/ new/ --kernel 'softmax*'
         kvtrace diff old/ new/ --html d.html --junit d.xml --markdown d.md
         kvtrace diff old/ new/ --fail-on 'findings.new, spills>0, bytes>+1%'
 
@@ -128,7 +131,14 @@ def command(
     from kvtrace.analysis.completing import complete
     from kvtrace.analysis.sides import narrowed_selection, resolve_side
     from kvtrace.cli import note
-    from kvtrace.cli.options import chosen_part, conditions_of, leave_pandas, print_lines
+    from kvtrace.cli.options import (
+        chosen_kernels,
+        chosen_part,
+        conditions_of,
+        leave_pandas,
+        print_lines,
+    )
+    from kvtrace.converters.chosen_kernels import called_kernels
     from kvtrace.converters.diff import compare
     from kvtrace.converters.diff.gate import Gate, project_rules, read_rules
     from kvtrace.converters.diff.outputs import Outputs, write_outputs
@@ -143,6 +153,8 @@ def command(
     threshold = None if time_threshold is None else _share(time_threshold)
     part = chosen_part(since, until, mark, steps, whole=False)
     sides = resolve_side(before, base), resolve_side(after, base)
+    names = [name for side in sides for name in called_kernels(side)] if kernel else ()
+    chosen = chosen_kernels(kernel, names)
     with ExitStack() as until_written:
         for side in sides:
             until_written.enter_context(results_beside(side.trace.path))
@@ -154,8 +166,9 @@ def command(
             labels=(before, after),
             time_threshold=threshold,
             gate=gate,
-            conditions=conditions_of(sides) if generic or gate.wants_bounds else None,
+            conditions=conditions_of(sides, chosen) if generic or gate.wants_bounds else None,
             meaning=meaning,
+            chosen=chosen,
         )
         lines = write_outputs(
             difference, outputs, sides, gate=gate, verbose=verbose, full=full,

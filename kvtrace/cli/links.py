@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, TextIO
 from urllib.parse import quote
 
 #: A color or the begin of a word; a file's name with its ending, a line, perhaps a column.
@@ -38,6 +38,12 @@ def knows_links(environment: Mapping[str, str]) -> bool:
         or any(map(environment.get, _VARIABLES))
         or _VTE.fullmatch(environment.get("VTE_VERSION", "")) is not None
     )
+
+
+def for_stream(text: str, stream: TextIO) -> str:
+    """Return a text with places as links if a stream is a terminal that shows them."""
+    shows_links = stream.isatty() and knows_links(os.environ)
+    return linked(text, os.environ) if shows_links else text
 
 
 def linked(text: str, environment: Mapping[str, str]) -> str:

@@ -6,7 +6,6 @@ import os
 import shutil
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -256,15 +255,6 @@ def chosen_kernels(globs: Sequence[str] | None, names: Iterable[str]) -> frozens
     return frozenset(chosen)
 
 
-def called_kernels(selection: Selection) -> Counter[str]:
-    """Return the number of unique calls of each kernel of some runs, by name."""
-    trace, runs = selection.trace, selection.runs
-    kernels = trace.table("kernels", runs, ["kernel_id", "name"]).to_pylist()
-    names = {(row["run"], row["kernel_id"]): row["name"] for row in kernels}
-    calls = trace.table("calls", runs, ["kernel_id"]).to_pylist()
-    return Counter(names.get((row["run"], row["kernel_id"])) or "?" for row in calls)
-
-
 class QueriedTables(Protocol):
     """The tables and views of some runs, queried in SQL of DuckDB's dialect."""
 
@@ -319,9 +309,9 @@ def print_lines(lines: Iterable[str], *, raw: bool = False) -> None:
         text = "\n".join(shown for line in text.split("\n") for shown in _shown(line))
     erase_progress()
     if sys.stdout.isatty():
-        from kvtrace.cli.links import knows_links, linked
+        from kvtrace.cli.links import for_stream
 
-        text = linked(text, os.environ) if knows_links(os.environ) else text
+        text = for_stream(text, sys.stdout)
     print(text)
 
 
@@ -366,12 +356,12 @@ def settings_in_force() -> Settings:
 
 
 def conditions_of(
-    sides: tuple[Selection, Selection],
+    sides: tuple[Selection, Selection], chosen: frozenset[str] | None = None
 ) -> tuple[list[KernelConditions], list[KernelConditions]]:
     """Return the kernels' conditions on sizes, of both sides; print messages on omitted calls."""
     from kvtrace.analysis.conditions import kernel_conditions
 
-    conditions = [kernel_conditions(side) for side in sides]
+    conditions = [kernel_conditions(side, chosen=chosen) for side in sides]
     for _, failures in conditions:
         for failure in failures:
             complain(failure)

@@ -5,6 +5,7 @@ from typing import Annotated, Final
 
 from kvtrace.cli.needs import NOTHING
 from kvtrace.cli.options import (
+    KernelOption,
     MarkOption,
     RunOption,
     SinceOption,
@@ -12,6 +13,7 @@ from kvtrace.cli.options import (
     TracePath,
     UntilOption,
     WholeOption,
+    chosen_kernels,
     chosen_part,
     select,
     settings_in_force,
@@ -65,6 +67,7 @@ def command(
     mark: MarkOption = None,
     steps: StepsOption = None,
     whole: WholeOption = False,
+    kernel: KernelOption = None,
     max_mb: MaxOption = 20.0,
     replay: ReplayOption = None,
     budget: BudgetOption = None,
@@ -78,20 +81,22 @@ def command(
 
     Example:
         kvtrace report out/ -o report.html
-        kvtrace report out/ --budget 120
+        kvtrace report out/ --kernel 'softmax*'
         kvtrace report out/ --no-source --max-mb 5
 
     """
     from kvtrace.analysis.writing import write_report
+    from kvtrace.converters.chosen_kernels import called_kernels
     from kvtrace.text import size
 
     part = chosen_part(since, until, mark, steps, whole=whole)
     selection = select(trace, run)
+    chosen = chosen_kernels(kernel, called_kernels(selection) if kernel else ())
     with written_to(output, "report.html") as (target, tell):
         seconds = settings_in_force().budget if budget is None else budget
         written = write_report(
             selection, target, tell, replay=replay, seconds=seconds, source=not no_source,
-            max_mb=max_mb, part=part,
+            max_mb=max_mb, part=part, chosen=chosen,
         )  # fmt: skip
         size_bytes = written.size_bytes
     tell(f"wrote {output} ({size(size_bytes)})")

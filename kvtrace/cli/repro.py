@@ -2,7 +2,15 @@
 
 from typing import Annotated
 
-from kvtrace.cli.options import OutputOption, RunOption, TracePath, select, written_to
+from kvtrace.cli.options import (
+    KernelOption,
+    OutputOption,
+    RunOption,
+    TracePath,
+    chosen_kernels,
+    select,
+    written_to,
+)
 from kvtrace.cli.parsing import Option
 
 
@@ -22,6 +30,7 @@ def command(
         int | None,
         Option(metavar="N", help="The N calls that took most time on the device, or else the host"),
     ] = None,
+    kernel: KernelOption = None,
     bench: Annotated[
         bool, Option("--bench", help="Have scripts time the launch by triton.testing.do_bench")
     ] = False,
@@ -40,6 +49,7 @@ def command(
     The script has the kernel and its recorded arguments; contents that were not recorded are
     random. It compares what it leaves with the result that KVTRACE_CHECK recorded. It needs torch
     and triton, and a GPU, or kvtrace run on a machine without one. --top writes to a new folder.
+    --kernel alone takes the call of these kernels that took most time.
 
     The script runs recorded code, with --source as Python: if the trace is not yours, read the
     script before you run it.
@@ -48,8 +58,10 @@ def command(
         kvtrace repro out/ --launch 17 -o repro.py
         kvtrace repro out/ --finding 3fa9 --source
         kvtrace repro out/ --top 10 --bench -o folder/
+        kvtrace repro out/ --kernel 'softmax*'
 
     """
+    from kvtrace.converters.chosen_kernels import called_kernels
     from kvtrace.converters.registry import load_converter
     from kvtrace.text import size
 
@@ -58,6 +70,8 @@ def command(
     settings = {name: str(value) for name, value in named.items() if value is not None}
     settings |= {name: "1" for name, is_set in (("source", source), ("bench", bench)) if is_set}
     selection = select(trace, run)
+    chosen = chosen_kernels(kernel, called_kernels(selection) if kernel else ())
+    settings |= {} if chosen is None else {"kernels": "\n".join(chosen)}
     with written_to(output, converter.default_output if top is None else "repro") as (target, tell):
         conversion = converter.convert(selection, target, settings)
         size_bytes = conversion.size_bytes

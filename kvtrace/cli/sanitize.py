@@ -3,7 +3,6 @@
 import json
 import os
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -16,7 +15,6 @@ from kvtrace.cli.options import (
     MasterOption,
     RunOption,
     TracePath,
-    called_kernels,
     chosen_engine,
     chosen_kernels,
     complain_of,
@@ -100,7 +98,7 @@ def command(
 
     """
     from kvtrace.analysis.judging import judge_runs
-    from kvtrace.converters.findings.model import of_chosen
+    from kvtrace.converters.chosen_kernels import called_kernels, findings_of_kernels
     from kvtrace.schema.errors import BadSetting
     from kvtrace.schema.layout import results_beside
     from kvtrace.text import by_reason
@@ -110,16 +108,14 @@ def command(
     engine = chosen_engine(engine_name, master)
     settings = settings_in_force()
     selection = select(trace, run)
-    calls = called_kernels(selection) if kernel else Counter()
-    chosen = chosen_kernels(kernel, calls)
+    chosen = chosen_kernels(kernel, called_kernels(selection) if kernel else ())
     excluded = [part.strip() for names in no_rule or () for part in names.split(",")]
     names = [*(rule or [settings.rules]), *(f"-{name}" for name in excluded if name)]
     lists_proven = everything or junit_file is not None
     evaluation = None if engine is None else engine.evaluation(master)
     with results_beside(selection.trace.path):
         findings = judge_runs(selection, names, proven=lists_proven, engine=evaluation)
-    if chosen is not None:
-        findings = of_chosen(findings, {name: calls[name] for name in chosen})
+    findings = findings_of_kernels(findings, selection, chosen)
     for failure in (
         *findings.left_out, *by_reason(findings.not_evaluated), *findings.rules_without_data
     ):  # fmt: skip

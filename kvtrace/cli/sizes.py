@@ -11,7 +11,6 @@ from kvtrace.cli.options import (
     KernelOption,
     RunOption,
     TracePath,
-    called_kernels,
     chosen_kernels,
     complain_of,
     print_lines,
@@ -81,6 +80,7 @@ def command(
 
     """
     from kvtrace.analysis.conditions import SECONDS, kernel_conditions, parse_sizes, read_contracts
+    from kvtrace.converters.chosen_kernels import called_kernels
     from kvtrace.converters.findings.conditions import (
         condition_failures,
         conditions_text,

@@ -230,7 +230,9 @@ def command(
     if not perfetto:
         folder = "" if output else mkdtemp(prefix="kvtrace-report-")  # the browser reads it later
         report = output or Path(folder) / converter.default_output
-        converter.convert(selection, report, {})
+        # A page that is kept or served may be read elsewhere, where links to files lead nowhere.
+        is_here = output is None and not serve
+        converter.convert(selection, report, {"here": "yes"} if is_here else {})
         if serve:
             _serve(report, port, browser=browser)
             return

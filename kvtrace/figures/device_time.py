@@ -77,6 +77,11 @@ class DeviceRow:
         """The kernel's module, name and source; it matches a kernel only where Triton made it."""
         return KernelKey(self.module or "", self.name, self.source or "")
 
+    @property
+    def kernel_names(self) -> tuple[str, ...]:
+        """The names of the kernels that the row is about."""
+        return (self.name,)
+
 
 @dataclass(frozen=True, slots=True)
 class Steps:

@@ -103,6 +103,11 @@ class LaunchCost:
             f"{of_what} take {duration(self.more_ns)} more than usual; {facts}"
         )
 
+    @property
+    def kernel_names(self) -> tuple[str, ...]:
+        """The names of the kernels that the row is about."""
+        return (self.name,)
+
 
 def read_launch_costs(
     trace: Trace, runs: Sequence[Run], times: Times, window: Window | None

@@ -113,6 +113,40 @@ def test_chosen_kernels_alone_decide_the_exit_code(kvtrace, train, command):
     assert kvtrace(*words, "layer_norm_forward")[0] == 0
 
 
+def test_comparison_is_of_chosen_kernels(kvtrace, train):
+    words = ("diff", train, train, "--no-replay", "--json")
+    whole, every = kvtrace(*words), kvtrace(*words, "--kernel", "*")
+    assert every[:2] == whole[:2]
+    assert json.loads(whole[1])["before"]["kernels"] == 9
+    code, out, err = kvtrace(*words, "--kernel", "cross*")
+    assert "2 of 9 kernels are shown (--kernel 'cross*')" in err
+    assert json.loads(out)["before"]["kernels"] == 2
+    assert code == 0
+
+
+def test_page_of_every_kernel_is_the_page(kvtrace, train, tmp_path):
+    words = ("report", train, "--no-replay", "-o")
+    assert kvtrace(*words, tmp_path / "whole.html")[0] == 0
+    assert kvtrace(*words, tmp_path / "every.html", "--kernel", "*")[0] == 0
+    page = (tmp_path / "whole.html").read_bytes()
+    assert (tmp_path / "every.html").read_bytes() == page
+    code, out, err = kvtrace(*words, tmp_path / "chosen.html", "--kernel", "cross_entropy_f*")
+    assert "1 of 9 kernels is shown (--kernel 'cross_entropy_f*')" in err
+    assert (code, out.splitlines()[1]) == (0, "  30 launches, 1 kernel")
+    assert len((tmp_path / "chosen.html").read_bytes()) < len(page)
+
+
+def test_script_is_of_the_heaviest_call_of_chosen_kernels(kvtrace, train, tmp_path):
+    code, out, _ = kvtrace("repro", train, "--kernel", "cross_entropy_f*")
+    assert code == 0
+    assert "cross_entropy_forward[" in out
+    assert kvtrace("repro", train, "--kernel", "cross*", "--top", "9", "-o", "heavy")[0] == 0
+    names = {path.stem.partition("-")[2] for path in (tmp_path / "heavy").iterdir()}
+    assert names == {"cross_entropy_forward", "cross_entropy_backward"}
+    code, _, err = kvtrace("repro", train, "--kernel", "cross*", "--launch", "3")
+    assert (code, "--kernel chooses calls: leave out --launch" in err) == (2, True)
+
+
 @pytest.fixture
 def run_piped(own_trace):
     def run(*words):

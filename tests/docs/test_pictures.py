@@ -1,4 +1,4 @@
-"""Each screen of docs/demo.md and README.md has its pictures, and they are small."""
+"""Each screen of README.md and the pages has its pictures, and they are small."""
 
 from docs_site.pictures import PICTURES, SCREENS
 from docs_site.repository import ROOT
@@ -17,5 +17,6 @@ def test_screenshot_exists_for_each_screen_width_and_theme():
     pictures = {path.name: path.stat().st_size for path in PICTURES.glob("*.png")}
     assert pictures.keys() == wanted
     assert sum(pictures.values()) < MOST
-    shown = "".join((ROOT / page).read_text("utf-8") for page in ("docs/demo.md", "README.md"))
+    pages = (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
+    shown = "".join(page.read_text("utf-8") for page in pages)
     assert all(name in shown for name in wanted)

@@ -11,6 +11,7 @@ import os
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -224,7 +225,7 @@ class _Summary:
         self._tests = 0
         self._launches = 0
         self._kernels: set[str] = set()
-        self._findings: list[tuple[str, str]] = []
+        self._tests_by_finding: dict[str, list[str]] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count the launches and defects in a test's last report, that of teardown."""
@@ -237,7 +238,7 @@ class _Summary:
             elif name == KERNELS:
                 self._kernels.update(str(value).split(", "))
             elif name == FINDING:
-                self._findings.append((report.nodeid, str(value)))
+                self._tests_by_finding.setdefault(str(value), []).append(report.nodeid)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the summary as a section "kvtrace"."""
@@ -253,13 +254,14 @@ class _Summary:
             f"{plural(self._tests, 'test')} launched {plural(len(self._kernels), 'kernel')} "
             f"{self._launches:,} times, recorded in {out} (kvtrace report {out})"
         ]
-        tests_with_defects = {test for test, _ in self._findings}
+        tests_with_defects = {test for tests in self._tests_by_finding.values() for test in tests}
         if not tests_with_defects:
             return [*lines, "no defect was found in these launches"]
         lines.append(f"{plural(len(tests_with_defects), 'test')} launched a kernel with a defect:")
-        shown_findings = self._findings[:_SHOWN]
-        lines += [f"  {printable(test)}: {printable(text)}" for test, text in shown_findings]
-        hidden_count = len(self._findings) - len(shown_findings)
+        for text, (first, *others) in islice(self._tests_by_finding.items(), _SHOWN):
+            more = f" and {plural(len(others), 'more test')}" if others else ""
+            lines.append(f"  {printable(first)}{more}: {printable(text)}")
+        hidden_count = max(0, len(self._tests_by_finding) - _SHOWN)
         return (
             [*lines, f"  … and {hidden_count} more (kvtrace sanitize {out})"]
             if hidden_count

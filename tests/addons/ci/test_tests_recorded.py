@@ -104,6 +104,10 @@ def test_tests_with_a_violation_fail_and_launches_are_attributed_to_tests(suite,
     assert "24 tests launched 2 kernels 24 times, recorded in out" in result.stdout
     assert "3 tests launched a kernel with a defect" in result.stdout
     assert "kernels.py:14:33: error[out-of-bounds]" in result.stdout
+    assert (
+        result.stdout.count(" and 2 more tests: error[out-of-bounds]: store of out_ptr in copy")
+        == 1
+    )
     results = list(results_of(suite / "results.xml"))
     assert {name for name, failed, _ in results if failed} == DEFECTS
     for name, failed, properties in results:

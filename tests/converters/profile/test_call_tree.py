@@ -223,7 +223,7 @@ def test_without_times_a_tree_is_of_runs_and_has_no_column_of_dashes(tmp_path):
     sums = call_sums(open_figures(compiled.trace, compiled.runs))
     assert (sums.cost, sums.known) == ("runs", ("runs", "compile_ns"))
     header, *_ = call_tree_text(sums, "stack")
-    assert header.split() == ["by", "call", "stack", "runs", "share", "compile"]
+    assert header.split() == ["by", "call", "stack", "executions", "share", "compile"]
 
 
 @pytest.mark.parametrize("grouping", GROUPINGS)

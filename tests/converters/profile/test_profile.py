@@ -83,9 +83,9 @@ def test_every_column_is_under_measured_or_derived(replayed):
     header = next(n for n, line in enumerate(rest) if line.startswith("kernel share GPU time"))
     assert not rest[header - 1]
     assert rest[header + 1].startswith("scale 100.0 % 20.0 µs 4 ")
-    rest = rest[rest.index("on the device (measured) of runs time share median") :]
+    rest = rest[rest.index("on the device (measured) of executions time share median") :]
     header, scale, *rest = rest
-    assert header == "on the device (measured) of runs time share median"
+    assert header == "on the device (measured) of executions time share median"
     assert scale == "scale Triton 4 20.0 µs 100.0 % 4 µs"
     second = rest.index("")
     header, scale, empty, derived, work = rest[second + 1 : second + 6]
@@ -135,7 +135,7 @@ def test_without_times_the_table_has_bytes_and_flops_and_no_dashes(tmp_path):
     profile = profile_of(side)
     assert profile.device is not None
     header, row, *notes = (" ".join(line.split()) for line in profile_text(profile))
-    assert header == "kernel launches bytes/launch FLOP/launch line"
+    assert header == "kernel launches bytes/launch FLOP/launch from"
     assert row == "scale 1 3.91 KiB 1 K kernels.py:10"
     assert not any("roofline" in note for note in notes)
     assert any("roofline" in line for line in profile_text(profile, full=True))
@@ -146,7 +146,7 @@ def test_kernels_of_equal_times_are_in_order_of_bytes(tmp_path):
     side = write_trace(tmp_path / "t", [small, Kernel(name="large")])
     add_ops(side, [load(0, 2000), add(0, 500), load(1, 8000), add(1, 1000)])
     header, *rows = (" ".join(line.split()) for line in profile_text(profile_of(side)))
-    assert header == "kernel host time launches bytes/launch FLOP/launch line"
+    assert header == "kernel host time launches bytes/launch FLOP/launch from"
     assert rows[0] == "large 10.0 µs 1 7.81 KiB 1 K kernels.py:10"
     assert rows[1] == "small 10.0 µs 2 1.95 KiB 500 kernels.py:10"
     assert not any("roofline" in row for row in rows)

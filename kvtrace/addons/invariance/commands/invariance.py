@@ -61,7 +61,8 @@ def command(
     from kvtrace.addons.invariance.results import invariance_of
     from kvtrace.addons.invariance.text import invariance_lines, invariance_objects
     from kvtrace.addons.invariance.variants import arithmetic_lines, other_arithmetic
-    from kvtrace.cli.options import called_kernels, chosen_kernels, print_lines, select
+    from kvtrace.cli.options import chosen_kernels, print_lines, select
+    from kvtrace.converters.chosen_kernels import called_kernels
     from kvtrace.text import by_reason, terminal_width
 
     selection = select(trace, run)

@@ -2,6 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { DOCUMENT, page } from "../data/page";
+import { Legend } from "../parts/text";
 import { Boundary, NotHere } from "./boundary";
 import { Finder } from "./finder";
 import { KeyHelp, startKeys } from "./keys";
@@ -78,6 +79,7 @@ export function App() {
             <NotHere what="page" />
           )}
         </Boundary>
+        <Legend />
       </main>
       <KeyHelp open={help} onClose={() => setHelp(false)} />
     </>

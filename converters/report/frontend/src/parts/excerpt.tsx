@@ -7,7 +7,7 @@ import { page } from "../data/page";
 import type { Frame } from "../data/types";
 import { useText } from "../data/use_block";
 import { Code, type LineMark, type Lit } from "./code";
-import { variantHref } from "./text";
+import { InEditor, variantHref } from "./text";
 
 export interface Excerpt {
   readonly text: string;
@@ -59,6 +59,7 @@ export function SourceExcerpt(props: SourceExcerptProps) {
     <>
       <p class="small wrap">
         {variant === null ? place : <a href={code}>{place}</a>}{" "}
+        <InEditor file={path} line={line} column={column} />{" "}
         <span class="muted">{props.children}</span>
       </p>
       {shown ? (

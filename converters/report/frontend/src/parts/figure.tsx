@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { type Format, formatted, type Maybe } from "../data/format";
-import { Legend, Mark, type Source, sourceText } from "./text";
+import { Mark, type Source, sourceText } from "./text";
 
 export interface FigureOf {
   readonly name: string;
@@ -42,14 +42,11 @@ export function Figures(props: {
 }) {
   const shown = props.of.flatMap((each) => each || []);
   return (
-    <>
-      <div class="figures" id={props.id}>
-        {shown.map((each) => (
-          <Figure key={each.name} {...each} />
-        ))}
-      </div>
-      {shown.some(({ source }) => source === "derived") ? <Legend /> : null}
-    </>
+    <div class="figures" id={props.id}>
+      {shown.map((each) => (
+        <Figure key={each.name} {...each} />
+      ))}
+    </div>
   );
 }
 

@@ -7,7 +7,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import { chosen, setQuery } from "../app/router";
 import { formatCount } from "../data/format";
 import { type Direction, type Key, sortedRows } from "./sort";
-import { Legend, Mark, ShareBar, type Source, sourceText } from "./text";
+import { Mark, ShareBar, type Source, sourceText } from "./text";
 
 export interface Column<Row> {
   readonly label: string;
@@ -286,7 +286,6 @@ export function Table<Row>(props: TableProps<Row>) {
           Hidden at this width: {leaving.slice(0, gone).join(", ")}. Ctrl + C copies all columns.
         </p>
       ) : null}
-      {columns.some(({ source }) => source === "derived") ? <Legend /> : null}
     </div>
   );
 }

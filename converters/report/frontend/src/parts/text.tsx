@@ -40,7 +40,7 @@ export function Mark(props: { source: Maybe<Source> }) {
   );
 }
 
-/** What the mark means; shown once below the figures that have it. */
+/** What the mark means; shown once on a page that has it. */
 export function Legend() {
   return (
     <p class="muted small legend">† derived from the code, the arguments and the grid, not timed</p>
@@ -68,6 +68,22 @@ export function Section(props: {
 export function ShortPlace({ of }: { of: string }) {
   const shown = of.length > 26 ? `${of.slice(0, 6)}…${of.slice(-13)}` : of;
   return <span title={of}>{plainText(shown)}</span>;
+}
+
+/** Opens a place in VS Code, on a page that is shown where its program's files are. */
+export function InEditor(props: {
+  file: string | null | undefined;
+  line: number | null | undefined;
+  column?: number | null;
+}) {
+  const isHere = "here" in document.documentElement.dataset && props.file?.startsWith("/");
+  if (!isHere || !props.line) return null;
+  const place = `${encodeURI(props.file ?? "")}:${props.line}:${props.column ?? 1}`;
+  return (
+    <a class="small" href={`vscode://file${place}`}>
+      open in VS Code
+    </a>
+  );
 }
 
 export function Note(props: { kind?: "warning"; children: ComponentChildren }) {

@@ -57,7 +57,7 @@ function Names(props: Omit<NameProps, "at"> & { caption: string; rows: readonly 
       rows={rows}
       sort="share"
       height={10}
-      leaving={["compile time", "runs", "host time", "bytes"]}
+      leaving={["compile time", "executions", "host time", "bytes"]}
       onChoose={({ first }) => setQuery({ at: first })}
       empty="None."
     />

@@ -43,7 +43,7 @@ export const MEASURES: readonly Measure[] = [
   },
   {
     name: "runs",
-    title: "runs",
+    title: "executions",
     source: "measured",
     as: "count",
     how: "Launches; one captured into a graph counts once per replay of the graph",

@@ -266,7 +266,7 @@ function Steps({ block, known, measure, at, see }: StepProps & { readonly measur
       caption="Frames, each before the frames that it calls"
       columns={columns}
       rows={rows}
-      leaving={["Place", "compile time", "runs", "host time", "bytes"]}
+      leaving={["Place", "compile time", "executions", "host time", "bytes"]}
       chosen={at}
       onChoose={(step) => setQuery({ at: step })}
       height={20}

@@ -11,6 +11,7 @@ import { derived, Figures, measured } from "../../parts/figure";
 import {
   DroppedNotes,
   Facts,
+  InEditor,
   kernelName,
   NotDerived,
   Note,
@@ -196,10 +197,13 @@ function KernelHead({ index }: { index: number }) {
           [
             "Defined",
             kernel.file ? (
-              <code class="wrap">
-                {shortText(kernel.file)}
-                {kernel.line === null ? "" : `:${kernel.line}`}
-              </code>
+              <>
+                <code class="wrap">
+                  {shortText(kernel.file)}
+                  {kernel.line === null ? "" : `:${kernel.line}`}
+                </code>{" "}
+                <InEditor file={kernel.file} line={kernel.line} />
+              </>
             ) : null,
           ],
           ["Module", kernel.module ? shortText(kernel.module) : null],

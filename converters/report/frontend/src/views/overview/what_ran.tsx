@@ -30,7 +30,7 @@ function RunFacts({ run, limits }: { run: Run; limits: Limits | null }) {
       entries={[
         ["Command", run.command ? <code>{shortText(run.command, 2000)}</code> : null],
         ["Commit", commit(run)],
-        ["Versions", <Versions run={run} />],
+        ["Versions", Object.keys(run.versions).length ? <Versions run={run} /> : null],
         ["Devices", devices(run)],
         ["Roofline device", limits ? peaks(limits) : null],
         ["Mode", run.mode],
