@@ -20,7 +20,7 @@ from kvtrace.ir import Module
 from kvtrace.ir.memory_sites import Site, memory_sites
 from kvtrace.ir.ops import AccessKind
 from kvtrace.ir.updates import update_of
-from kvtrace.metrics.byte_ranges import ByteRanges
+from kvtrace.metrics.byte_ranges import NOTHING, ByteRanges
 from kvtrace.metrics.distinct import distinct
 from kvtrace.symbolic.conditions import Condition, less
 from kvtrace.symbolic.prover.digits import Side
@@ -43,13 +43,15 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Elements:
-    """One access: the offsets of its elements in the storage, and their programs."""
+    """One access: the offsets of its elements in the storage, and their programs.
+
+    `flags`: whether it reads, whether it stores, and whether it certainly happens.
+    """
 
     starts: Numbers
     programs: Numbers
     width: int
-    kind: str
-    certain: bool
+    flags: tuple[bool, bool, bool]
 
 
 @dataclass(slots=True, eq=False)
@@ -97,14 +99,11 @@ class FirstReads(Observer):
         assert elements is not None
         starts, programs = elements[0] + argument.offset_bytes, elements[1]
         is_inside = (starts >= 0) & (starts + access.element_bytes <= argument.storage.nbytes)
+        kind = self._kinds[access.op.index]
+        is_certain = access.certain and access.active is not None
+        flags = kind != "store", kind != "load", is_certain
         listed_storage.accesses.append(
-            _Elements(
-                starts[is_inside],
-                programs[is_inside],
-                access.element_bytes,
-                self._kinds[access.op.index],
-                access.certain and access.active is not None,
-            )
+            _Elements(starts[is_inside], programs[is_inside], access.element_bytes, flags)
         )
 
     def bounds(self, storage: Storage) -> tuple[ByteRanges, ByteRanges]:
@@ -115,21 +114,32 @@ class FirstReads(Observer):
         """
         listed = self._listed[storage]
         accesses = listed.accesses
+        if not accesses:
+            return NOTHING, NOTHING
         cell = math.gcd(*(access.width for access in accesses)) or 1
         if any((access.starts % cell).any() for access in accesses):
             cell = 1
         cells = storage.nbytes // cell + 1
         keys = [_keys(access, cell, cells) for access in accesses]
-        stores = [i for i, access in enumerate(accesses) if access.kind != "load"]
-        possible = _Earliest(keys, stores)
-        certain = _Earliest(keys, [i for i in stores if accesses[i].certain])
-        first, maybe_first = [], []
-        for index, access in enumerate(accesses):
-            if access.kind == "store":
-                continue
-            maybe_first.append(keys[index][~certain.precedes(keys[index], index)])
-            if access.certain and (listed.unsure is None or index < listed.unsure):
-                first.append(keys[index][~possible.precedes(keys[index], index)])
+        counts = [len(of_access) for of_access in keys]
+        order = np.repeat(np.arange(len(accesses)), counts)
+        is_read, is_store, is_certain = (
+            np.repeat(np.array(flags, np.bool_), counts)
+            for flags in zip(*(access.flags for access in accesses), strict=True)
+        )
+        all_keys = np.concatenate(keys)
+        unique, places = np.unique(all_keys, return_inverse=True)
+
+        def is_preceded(by: NDArray[np.bool_]) -> NDArray[np.bool_]:
+            """Return whether an access before has the same key, of those that `by` chooses."""
+            earliest = np.full(len(unique), len(accesses))
+            np.minimum.at(earliest, places[by], order[by])
+            return np.asarray(earliest[places] < order)
+
+        unsure = len(accesses) if listed.unsure is None else listed.unsure
+        is_first = is_read & is_certain & (order < unsure) & ~is_preceded(is_store)
+        may_be_first = is_read & ~is_preceded(is_store & is_certain)
+        first, maybe_first = all_keys[is_first], all_keys[may_be_first]
         return _bytes_of(first, cell, cells), _bytes_of(maybe_first, cell, cells)
 
 
@@ -143,24 +153,6 @@ def accessing_sites(module: Module) -> tuple[Site, ...]:
     )
 
 
-class _Earliest:
-    """The index of the earliest of some accesses for each key."""
-
-    def __init__(self, keys: Sequence[Numbers], chosen: Sequence[int]) -> None:
-        none: Numbers = np.zeros(0, np.int64)
-        all_keys = np.concatenate([none, *(keys[i] for i in chosen)])
-        indices = np.repeat(np.array(chosen, np.int64), [len(keys[i]) for i in chosen])
-        self._keys, first = np.unique(all_keys, return_index=True)
-        self._indices = indices[first]
-
-    def precedes(self, keys: Numbers, index: int) -> NDArray[np.bool_]:
-        """Return for each key whether an access before the one at `index` has it."""
-        if not len(self._keys):
-            return np.zeros(len(keys), np.bool_)
-        position = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-        return np.asarray((self._keys[position] == keys) & (self._indices[position] < index))
-
-
 def _lose_track(listed: _Listed, access: Access) -> None:
     if access.kind != "load" and listed.unsure is None and access.executions:
         listed.unsure = len(listed.accesses)
@@ -171,11 +163,8 @@ def _keys(access: _Elements, cell: int, cells: int) -> Numbers:
     return (first[:, None] + np.arange(access.width // cell)).reshape(-1)
 
 
-def _bytes_of(keys: Sequence[Numbers], cell: int, cells: int) -> ByteRanges:
-    if not keys:
-        return ByteRanges()
-    begins = distinct(np.concatenate([part % cells for part in keys])) * cell
-    return ByteRanges.of_elements(begins, cell)
+def _bytes_of(keys: Numbers, cell: int, cells: int) -> ByteRanges:
+    return ByteRanges.of_elements(distinct(keys % cells) * cell, cell)
 
 
 def may_precede(

@@ -170,7 +170,7 @@ class Follower:
     @property
     def reads(self) -> dict[Place, Reads]:
         """The verdicts on the reads at each place where something was read."""
-        by_call = {place: reads for place, reads in self._call_reads.items() if reads.count}
+        by_call = {place: reads for place, reads in self._call_reads.items() if reads.answers}
         return by_call | self._operator_reads
 
     def follow(self, events: Iterable[Event]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -55,16 +56,14 @@ class Unwritten:
 
 @dataclass(slots=True, eq=False)
 class Reads:
-    """The verdicts on all reads at a place: a count of each answer, and the reason.
+    """The verdicts on all reads at a place: how many of each answer, and the reason.
 
     `unwritten` has the violations by where the storage came from; `reason` is why the first
     unknown read is unknown that is not weak, if one is. `spoilings` left values that unknown reads
     may get, or violations other than the first ones.
     """
 
-    proven: int = 0
-    violations: int = 0
-    unknown: int = 0
+    answers: Counter[Answer] = field(default_factory=Counter)
     unwritten: dict[Birth, Unwritten] = field(default_factory=dict)
     reason: str = ""
     spoilings: set[Spoiling] = field(default_factory=set)
@@ -74,26 +73,19 @@ class Reads:
         """Return whether the storages are not followed or were computed: no reason of its own."""
         return self.reason in ("", UNSEEN, HOST) or is_computed(self.reason)
 
-    @property
-    def count(self) -> int:
-        """The number of all reads."""
-        return self.proven + self.violations + self.unknown
-
     def add(
         self, reading: Reading, life: Life, state: State, seq: int | None, origin: int
     ) -> Answered:
         """Add a read of a storage that was in a state; `origin`: where the tensor lies in it."""
         origin_reason = _UNFOLLOWED.get(life.birth.origin)
-        if origin_reason is not None or reading.answer == "unknown":
-            self.unknown += 1
+        answer = reading.answer if origin_reason is None else "unknown"
+        self.answers[answer] += 1
+        if answer == "unknown":
             if self.is_weak:
                 self.reason = reading.reason or self.reason or origin_reason or ""
             self.spoilings.update(reading.spoilings)
-            return Answered(self, "unknown")
-        if reading.answer == "proven":
-            self.proven += 1
-            return Answered(self, "proven")
-        self.violations += 1
+        if answer != "violation":
+            return Answered(self, answer)
         unwritten = self.unwritten.get(life.birth)
         if unwritten is None:
             unwritten = self.unwritten[life.birth] = Unwritten(
@@ -103,7 +95,7 @@ class Reads:
             unwritten.count += 1
             if reading.spoilings != unwritten.reading.spoilings:
                 self.spoilings.update(reading.spoilings)
-        return Answered(self, "violation", unwritten)
+        return Answered(self, answer, unwritten)
 
 
 class Answered(NamedTuple):
@@ -115,13 +107,8 @@ class Answered(NamedTuple):
 
     def repeat(self, times: int) -> None:
         """Add equal reads."""
-        if self.answer == "proven":
-            self.reads.proven += times
-        elif self.answer == "unknown":
-            self.reads.unknown += times
-        else:
-            assert self.unwritten is not None
-            self.reads.violations += times
+        self.reads.answers[self.answer] += times
+        if self.unwritten is not None:
             self.unwritten.count += times
 
 

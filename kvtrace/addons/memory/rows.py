@@ -79,7 +79,7 @@ class Rows:
             )
             if undisputed is not None:
                 yield JudgedRow(undisputed)
-            elif place.kind == "operator" and reads.count == reads.proven:
+            elif place.kind == "operator" and reads.answers.keys() == {"proven"}:
                 written.append(place)
         if written:
             yield JudgedRow(self._operators(written))
@@ -139,7 +139,7 @@ class Rows:
     def _undisputed(self, place: Place, reads: Reads) -> _Row | None:
         """Return the verdict on reads of which none is a violation, of operators if unknown."""
         if place.kind == "operator":
-            if not reads.unknown or reads.is_weak:
+            if not reads.answers["unknown"] or reads.is_weak:
                 return None
             message = (
                 f"whether all that {self._places.operator(place.row)} reads was written is not "
@@ -149,7 +149,7 @@ class Rows:
         call = self._memory.calls[place.row].call
         if call is None:
             return None
-        if reads.unknown:
+        if reads.answers["unknown"]:
             return self._unknown(call, place, reads.reason)
         argument = call.arguments[place.argument]
         op = self._memory.calls[place.row].effects[place.argument].first_reading_op

@@ -64,9 +64,7 @@ def followed(*steps):
 
 
 def answers(follower, place):
-    reads = follower.reads[place]
-    counts = {"proven": reads.proven, "violation": reads.violations, "unknown": reads.unknown}
-    return {answer: count for answer, count in counts.items() if count}
+    return dict(follower.reads[place].answers)
 
 
 READ = Place("launch", READS_ALL, 0)

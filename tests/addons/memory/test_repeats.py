@@ -157,7 +157,7 @@ def described(follower):
     return (
         [
             (
-                place, reads.proven, reads.violations, reads.unknown, reads.reason,
+                place, sorted(reads.answers.items()), reads.reason,
                 brought(reads.spoilings),
                 [
                     (birth, list(first.reading.unwritten), state(first.state), first.seq,
@@ -247,8 +247,8 @@ def test_an_operator_that_began_before_its_block_is_followed(enclosed):
     events, varied = events_of([(step, 1) for step in (before * 5 + within * 5) * 3])
     plain, repeated = followed_both_ways(events, varied, least=(2,))
     assert repeated == plain
-    ((_, proven, violations, *_),) = plain[0]
-    assert proven == violations == 15
+    ((_, answers, *_),) = plain[0]
+    assert answers == [("proven", 15), ("violation", 15)]
 
 
 def test_a_state_that_never_returns_is_followed_each_time():
@@ -266,5 +266,5 @@ def test_a_state_that_never_returns_is_followed_each_time():
         events.append(Launched(10 * seq + 6, 2 * seq + 1, READS_ALL, [A]))
     plain, repeated = followed_both_ways(events, varied)
     assert repeated == plain
-    ((_, proven, violations, *_),) = plain[0]
-    assert (proven, violations) == (17, 15)
+    ((_, answers, *_),) = plain[0]
+    assert answers == [("proven", 17), ("violation", 15)]

@@ -331,6 +331,7 @@ def _call_error(name: str, error: TypeError) -> Exception:
     builder_frame = traceback.tb_next if traceback is not None else None
     if builder_frame is not None:
         return error
+    reason = str(error).rpartition("() ")[2]  # without the builder's name, which users do not know
     return BadArgument.here(
-        f"{name} does not have these arguments in a graph ({error}); see docs/hlo.md"
+        f"{name} does not have these arguments in a graph ({reason}); see docs/hlo.md"
     )

@@ -50,14 +50,6 @@ def _array_text(text: str) -> str:
     return f"array<i64: {items}>" if items else "array<i64>"
 
 
-def _integer_text(text: str) -> str:
-    return f"{text} : i64"
-
-
-def _boolean_text(text: str) -> str:
-    return text
-
-
 def _direction_text(text: str) -> str:
     return f"#stablehlo<comparison_direction {text}>"
 
@@ -73,43 +65,30 @@ def _matrix_text(text: str) -> str:
     return f"dense<{text}> : tensor<{len(rows)}x{len(rows[0])}xi64>"
 
 
-def _string_text(text: str) -> str:
-    return json.dumps(text)
-
-
 #: Attribute → function from the row's text to MLIR's.
 WRITERS: Final[dict[str, Callable[[str], str]]] = {
-    "all_gather_dim": _integer_text,
-    "batch_group_count": _integer_text,
-    "broadcast_dimensions": _array_text,
-    "call_target_name": _string_text,
+    "call_target_name": json.dumps,
     "comparison_direction": _direction_text,
     "compare_type": _compare_type,
-    "concat_dimension": _integer_text,
-    "dimension": _integer_text,
-    "dimensions": _array_text,
-    "edge_padding_high": _array_text,
-    "edge_padding_low": _array_text,
-    "feature_group_count": _integer_text,
-    "interior_padding": _array_text,
-    "iota_dimension": _integer_text,
-    "is_stable": _boolean_text,
-    "lhs_dilation": _array_text,  # of transposed convolutions, in recorded graphs
-    "limit_indices": _array_text,
-    "padding": _matrix_text,
-    "permutation": _array_text,
-    "replica_groups": _matrix_text,
-    "rhs_dilation": _array_text,
-    "scatter_dimension": _integer_text,
-    "slice_sizes": _array_text,
-    "source_target_pairs": _matrix_text,
-    "split_count": _integer_text,
-    "split_dimension": _integer_text,
-    "start_indices": _array_text,
-    "strides": _array_text,
-    "window_dimensions": _array_text,
-    "window_strides": _array_text,
-}
+    "is_stable": str,
+    **dict.fromkeys(
+        (
+            "all_gather_dim", "batch_group_count", "concat_dimension", "dimension",
+            "feature_group_count", "iota_dimension", "scatter_dimension", "split_count",
+            "split_dimension",
+        ),
+        "{} : i64".format,
+    ),
+    **dict.fromkeys(
+        (
+            "broadcast_dimensions", "dimensions", "edge_padding_high", "edge_padding_low",
+            "interior_padding", "lhs_dilation", "limit_indices", "permutation", "rhs_dilation",
+            "slice_sizes", "start_indices", "strides", "window_dimensions", "window_strides",
+        ),
+        _array_text,
+    ),
+    **dict.fromkeys(("padding", "replica_groups", "source_target_pairs"), _matrix_text),
+}  # fmt: skip
 
 
 def _dot(op: GraphOp) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """Reductions over axes: sums, products, extremes, predicates, positions of extremes."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -64,70 +65,50 @@ def _in_sum_type(a: Operand, dtype: Any) -> tuple[Tensor, Dtype]:
     return convert(convert(x, result_type), wide_dtype(result_type)), result_type
 
 
-@implements(np.sum, methods=("sum",))
-def sum_(
-    a: Operand,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: bool = False,
-    initial: Operand = None,
-) -> Tensor:
-    """Return the sum along axes; bools are added as int32, floats below 32 bits in float32."""
-    x, result_type = _in_sum_type(a, dtype)
-    total = reduced(x, axis, "add", 0, keepdims, initial)
-    return into(out, convert(total, result_type))
+def _total(reducer: Reducer, start: int) -> Callable[..., Tensor]:
+    def total(
+        a: Operand,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: bool = False,
+        initial: Operand = None,
+    ) -> Tensor:
+        """Return elements combined along axes; bools as int32, floats below 32 bits in float32."""
+        x, result_type = _in_sum_type(a, dtype)
+        return into(out, convert(reduced(x, axis, reducer, start, keepdims, initial), result_type))
+
+    return total
 
 
-@implements(np.prod, methods=("prod",))
-def prod(
-    a: Operand,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: bool = False,
-    initial: Operand = None,
-) -> Tensor:
-    """Return the product along axes; bools count as int32, floats below 32 bits as float32."""
-    x, result_type = _in_sum_type(a, dtype)
-    total = reduced(x, axis, "multiply", 1, keepdims, initial)
-    return into(out, convert(total, result_type))
+sum_ = implements(np.sum, methods=("sum",))(_total("add", 0))
+implements(np.prod, methods=("prod",))(_total("multiply", 1))
 
 
-@implements(np.max, np.amax, methods=("max",))
-def max_(
-    a: Operand,
-    axis: Any = None,
-    out: Any = None,
-    keepdims: bool = False,
-    initial: Operand = None,
-) -> Tensor:
-    """Return the greatest element along axes; NaN if an element is NaN."""
-    x = _checked_extents(lift(a), axis, initial, "greatest")
-    opcode: Reducer = "or" if x.dtype == BOOL else "maximum"
-    return reduced(x, axis, opcode, lowest(x.dtype), keepdims, initial, out)
+def _extreme(
+    reducer: Reducer, of_bools: Reducer, beyond: Callable[[Dtype], Any]
+) -> Callable[..., Tensor]:
+    def extreme(
+        a: Operand,
+        axis: Any = None,
+        out: Any = None,
+        keepdims: bool = False,
+        initial: Operand = None,
+    ) -> Tensor:
+        """Return the greatest or smallest element along axes; NaN if an element is NaN."""
+        x = lift(a)
+        has_empty_axis = any(x.shape[position] == 0 for position in axes_of(axis, len(x.shape)))
+        if has_empty_axis and initial is None:
+            which = "greatest" if reducer == "maximum" else "smallest"
+            raise ShapeMismatch.here(f"an empty axis has no {which} element; give initial as well")
+        opcode = of_bools if x.dtype == BOOL else reducer
+        return reduced(x, axis, opcode, beyond(x.dtype), keepdims, initial, out)
+
+    return extreme
 
 
-@implements(np.min, np.amin, methods=("min",))
-def min_(
-    a: Operand,
-    axis: Any = None,
-    out: Any = None,
-    keepdims: bool = False,
-    initial: Operand = None,
-) -> Tensor:
-    """Return the smallest element along axes; NaN if an element is NaN."""
-    x = _checked_extents(lift(a), axis, initial, "smallest")
-    opcode: Reducer = "and" if x.dtype == BOOL else "minimum"
-    return reduced(x, axis, opcode, highest(x.dtype), keepdims, initial, out)
-
-
-def _checked_extents(x: Tensor, axis: Any, initial: Any, extreme: str) -> Tensor:
-    """Return the tensor; raise an error if a reduced axis is empty without `initial`."""
-    has_empty_axis = any(x.shape[axis_index] == 0 for axis_index in axes_of(axis, len(x.shape)))
-    if has_empty_axis and initial is None:
-        raise ShapeMismatch.here(f"an empty axis has no {extreme} element; give initial as well")
-    return x
+max_ = implements(np.max, np.amax, methods=("max",))(_extreme("maximum", "or", lowest))
+min_ = implements(np.min, np.amin, methods=("min",))(_extreme("minimum", "and", highest))
 
 
 @implements(np.any, methods=("any",))

@@ -68,6 +68,8 @@ def computed(function: Callable[..., Any], op: Op, *operands: Array) -> Array:
 
 for _opcode, _function in _ONE_FUNCTION.items():
     MEANINGS[_opcode] = partial(computed, _function)
+MEANINGS["is_finite"] = lambda _op, x: np.asarray(np.isfinite(x))
+MEANINGS["select"] = lambda op, b, x, y: np.where(b, x, y).astype(op.dtype, copy=False)
 
 
 @meaning("divide")
@@ -110,11 +112,6 @@ def _compare(op: Op, x: Array, y: Array) -> Array:
     return result
 
 
-@meaning("select")
-def _select(op: Op, condition: Array, x: Array, y: Array) -> Array:
-    return np.where(condition, x, y).astype(op.dtype, copy=False)
-
-
 @meaning("convert")
 def _convert(op: Op, x: Array) -> Array:
     if x.dtype == FLOAT64 and op.dtype in FLOAT8:
@@ -122,9 +119,3 @@ def _convert(op: Op, x: Array) -> Array:
         with np.errstate(invalid="ignore"):
             x = to_odd(nearest, x - nearest)
     return x.astype(op.dtype)
-
-
-@meaning("is_finite")
-def _is_finite(_op: Op, x: Array) -> Array:
-    result: Array = np.asarray(np.isfinite(x))
-    return result

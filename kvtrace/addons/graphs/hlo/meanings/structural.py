@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from kvtrace.addons.graphs.hlo.dtypes import is_float, wide_dtype
-from kvtrace.addons.graphs.hlo.meanings import meaning
+from kvtrace.addons.graphs.hlo.meanings import MEANINGS, meaning
 from kvtrace.addons.graphs.hlo.op import Op
 
 Array = np.ndarray[Any, Any]
@@ -38,14 +38,17 @@ def _iota(op: Op) -> Array:
     return np.broadcast_to(positions, op.shape)
 
 
-@meaning("copy")
-def _copy(_op: Op, x: Array) -> Array:
-    return x
-
-
-@meaning("reshape")
-def _reshape(op: Op, x: Array) -> Array:
-    return x.reshape(op.shape)
+MEANINGS.update(
+    copy=lambda _op, x: x,
+    reshape=lambda op, x: x.reshape(op.shape),
+    transpose=lambda op, x: x.transpose(op.attributes["permutation"]),
+    concatenate=lambda op, *parts: np.concatenate(parts, op.attributes["dimension"]),
+    reverse=lambda op, x: np.flip(x, op.attributes["dimensions"]),
+    dynamic_slice=lambda op, x, *starts: x[window(x.shape, op.shape, starts)],
+    reduce=lambda op, x, initial: reduced(
+        x, initial, op.attributes["dimensions"], op.attributes["reducer"]
+    ),
+)
 
 
 @meaning("broadcast_in_dim")
@@ -57,11 +60,6 @@ def _broadcast_in_dim(op: Op, x: Array) -> Array:
     return np.broadcast_to(x.reshape(extents), op.shape)
 
 
-@meaning("transpose")
-def _transpose(op: Op, x: Array) -> Array:
-    return x.transpose(op.attributes["permutation"])
-
-
 @meaning("slice")
 def _slice(op: Op, x: Array) -> Array:
     bounds = zip(
@@ -71,11 +69,6 @@ def _slice(op: Op, x: Array) -> Array:
         strict=True,
     )
     return x[tuple(slice(*bound) for bound in bounds)]
-
-
-@meaning("concatenate")
-def _concatenate(op: Op, *parts: Array) -> Array:
-    return np.concatenate(parts, op.attributes["dimension"])
 
 
 @meaning("pad")
@@ -96,16 +89,6 @@ def _pad(op: Op, x: Array, value: Array) -> Array:
     return result
 
 
-@meaning("reverse")
-def _reverse(op: Op, x: Array) -> Array:
-    return np.flip(x, op.attributes["dimensions"])
-
-
-@meaning("dynamic_slice")
-def _dynamic_slice(op: Op, x: Array, *starts: Array) -> Array:
-    return x[window(x.shape, op.shape, starts)]
-
-
 @meaning("dynamic_update_slice")
 def _dynamic_update_slice(_op: Op, x: Array, update: Array, *starts: Array) -> Array:
     result = x.copy()
@@ -121,12 +104,6 @@ def window(
         slice(begin := min(max(int(start), 0), extent - size), begin + size)
         for extent, size, start in zip(shape, sizes, starts, strict=True)
     )
-
-
-@meaning("reduce")
-def _reduce(op: Op, x: Array, initial: Array) -> Array:
-    axes, reducer = op.attributes["dimensions"], op.attributes["reducer"]
-    return reduced(x, initial, axes, reducer)
 
 
 def reduced(x: Array, initial: Array, axes: tuple[int, ...], reducer: str) -> Array:
