@@ -117,10 +117,10 @@ class BoundCall:
         self.budget = Budget() if budget is None else budget
         self.contents = Contents(call, self.summary)
         self._call_ranges = {**_call_ranges(call), **supposed}
-        self.counters = Counters(call, self.summary, self.supposing)
-        carried = CarriedRanges(self.summary, self.supposing)
-        self._sources = self.contents.range_of, carried.of, self.counters.range_of
-        self.ranges = Ranges(self._call_ranges, self._sources)
+        self.ranges = Ranges(self._call_ranges)
+        self.counters = Counters(call, self.summary, self.ranges)
+        carried = CarriedRanges(self.summary, self.ranges)
+        self.ranges.sources = self.contents.range_of, carried.of, self.counters.range_of
         self._spent = 0.0
         self._solver_ns = 0
         self._decided: dict[tuple[Condition, int], tuple[Decision, Given]] = {}
@@ -220,7 +220,7 @@ class BoundCall:
     @cached_property
     def by_contents(self) -> ByContents:
         """The prover that decides claims by the recorded integers that the launch reads."""
-        return ByContents(self.contents, self.ranges, self.supposing, self.order)
+        return ByContents(self.contents, self.ranges, self.order)
 
     # -- verdicts --------------------------------------------------------------------------------
 
@@ -326,10 +326,6 @@ class BoundCall:
         for arithmetic in self.summary.arithmetic:
             if arithmetic.op.index in feeders:
                 yield arithmetic
-
-    def supposing(self, more: Mapping[tuple[str, Any], Interval]) -> Ranges:
-        """Return the call's ranges with additional ranges of some symbols."""
-        return Ranges({**self._call_ranges, **more}, self._sources)
 
     def unrecorded(self, symbols: Iterable[Symbol]) -> tuple[TensorArgument, ...]:
         """Return the tensors without contents that content symbols were loaded from."""

@@ -11,8 +11,8 @@ guess for both is [0, n]; from it a trip gives low <= n and high >= 0, so the gu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
 
 from kvtrace.symbolic.conditions import at_least
 from kvtrace.symbolic.functions import ways
@@ -30,11 +30,8 @@ _ROUNDS: Final = 6
 class CarriedRanges:
     """The ranges of one call's carried integers, computed per loop when first needed."""
 
-    def __init__(
-        self, summary: Summary, supposing: Callable[[Mapping[tuple[str, Any], Interval]], Ranges]
-    ) -> None:
-        """`supposing` returns the call's ranges with additional ranges of some symbols."""
-        self._supposing = supposing
+    def __init__(self, summary: Summary, ranges: Ranges) -> None:
+        self._call_ranges = ranges
         self._loops = {
             key: loop
             for loop in summary.loops
@@ -56,7 +53,7 @@ class CarriedRanges:
         """Compute a loop's ranges; ranges computed meanwhile for other loops are dropped."""
         earlier_ranges = dict(self._ranges)
         self._ranges |= {key: None for integer in loop.carried for key in integer.keys}
-        ranges = _InductiveRanges(loop, self._supposing).ranges()
+        ranges = _InductiveRanges(loop, self._call_ranges).ranges()
         self._ranges = earlier_ranges | {
             key: ranges[integer] for integer in loop.carried for key in integer.keys
         }
@@ -65,10 +62,8 @@ class CarriedRanges:
 class _InductiveRanges:
     """The search for intervals of one loop's carried integers that are proven by induction."""
 
-    def __init__(
-        self, loop: Loop, supposing: Callable[[Mapping[tuple[str, Any], Interval]], Ranges]
-    ) -> None:
-        self._loop, self._supposing = loop, supposing
+    def __init__(self, loop: Loop, ranges: Ranges) -> None:
+        self._loop, self._call_ranges = loop, ranges
         self._outcomes = {
             carried_integer: ways(carried_integer.following) for carried_integer in loop.carried
         }
@@ -105,7 +100,7 @@ class _InductiveRanges:
         return widest
 
     def _ranges_with(self, intervals: Mapping[CarriedInteger, Interval]) -> Ranges:
-        return self._supposing(
+        return self._call_ranges.supposing(
             {
                 ("unknown", key): interval
                 for integer, interval in intervals.items()

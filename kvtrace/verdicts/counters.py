@@ -14,8 +14,8 @@ below, and once more in each program, as a number is not drawn twice before the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -35,16 +35,10 @@ if TYPE_CHECKING:
 class Counters:
     """The counters of one call: tensors that its kernel changes only by adding constants."""
 
-    def __init__(
-        self,
-        call: Call,
-        summary: Summary,
-        supposing: Callable[[Mapping[tuple[str, Any], Interval]], Ranges],
-    ) -> None:
-        """`supposing` returns the call's ranges with additional ranges of some symbols."""
+    def __init__(self, call: Call, summary: Summary, ranges: Ranges) -> None:
         self._call = call
         self._summary = summary
-        self._supposing = supposing
+        self._ranges = ranges
         self._computed: dict[int, Interval | None] = {}
 
     def range_of(self, symbol: Symbol) -> Interval | None:
@@ -106,7 +100,7 @@ class Counters:
     def _numbers(self, access: Access) -> Interval | None:
         """Return the smallest and the largest recorded integer of an access's storage."""
         tensor, size = self._tensor(access), access.element_bytes
-        low, high = self._supposing({}).interval(access.offset)
+        low, high = self._ranges.supposing({}).interval(access.offset)
         if tensor is None or low < -tensor.offset_bytes:
             return None
         if high + tensor.offset_bytes + size > tensor.storage.nbytes:
@@ -141,7 +135,7 @@ class Counters:
 
     def _executions(self, access: Access, additions: Sequence[Access], low: int) -> int | None:
         """Return an upper bound of how often programs run an addition; None: none is known."""
-        ranges = self._supposing({})
+        ranges = self._ranges.supposing({})
         executions = math.prod(ranges.interval(programs(axis))[1] for axis in range(3))
         is_drawing = False
         for loop in access.loops:
@@ -166,7 +160,7 @@ class Counters:
             for monomial, factor in condition.term.coefficients.items():
                 if factor == -1 and len(monomial) == 1 and _is_drawn(monomial[0], loop, additions):
                     rest = condition.term + Term({monomial: 1})
-                    return self._supposing({}).interval(rest)[1]
+                    return self._ranges.supposing({}).interval(rest)[1]
         return None
 
 

@@ -63,33 +63,28 @@ class Judgment:
         judges = dict.fromkeys(rule.judge for rule in self._rules if rule.id not in unjudged)
         verdicts = (self.bound.timed(v) for judge in judges for v in judge(self.bound))
         self._verdicts = [*strangers, *(v for v in verdicts if v.rule not in unjudged)]
-        self.observers = self._evaluation_observers()
+        if self.bound.lanes <= self.bound.budget.lanes:
+            self.observe()
+        elif self.bound.budget.lanes:
+            self._verdicts = [self._too_large(v) if _is_open(v) else v for v in self._verdicts]
 
-    def _evaluation_observers(self) -> tuple[Concrete, ...]:
-        """Return observers for undecided verdicts, none if the grid has too many lanes."""
-        undecided = [v for v in self._verdicts if v.verdict == "unknown" and v.evaluating]
+    def observe(self) -> None:
+        """Set new observers for the verdicts that formulas leave undecided."""
+        undecided = [v for v in self._verdicts if _is_open(v)]
         if not undecided:
-            return ()
-        lanes, lane_budget = self.bound.lanes, self.bound.budget.lanes
-        if lanes > lane_budget:
-            if lane_budget:
-                self._verdicts = [
-                    self._too_large(v) if v in undecided else v for v in self._verdicts
-                ]
-            return ()
+            return
         observer_factories = dict.fromkeys(
             rule.concrete for rule in self._rules if rule.concrete is not None
         )
         candidates = (factory(self.bound, undecided) for factory in observer_factories)
-        return tuple(observer for observer in candidates if observer is not None)
+        self.observers = tuple(observer for observer in candidates if observer is not None)
 
     def _too_large(self, verdict: Verdict) -> Verdict:
         reason = (
             f"{verdict.reason}, and evaluating {self.bound.lanes:,} lanes would be more than "
             f"the budget of {self.bound.budget.lanes:,}"
         )
-        message = verdict.message.replace(verdict.reason or "", reason)
-        return replace(verdict, reason=reason, message=message)
+        return verdict.because(reason)
 
     def verdicts(self, failure: str | None = None) -> list[Verdict]:
         """Return all verdicts by op; `failure` is the reason why the evaluation ended early."""
@@ -162,9 +157,8 @@ def _with_evaluated(
 def _with_added_reason(verdict: Verdict, reason: str | None) -> Verdict:
     if reason is None or verdict.reason is None or reason in verdict.reason:
         return verdict
-    combined_reason = f"{verdict.reason}; evaluated: {reason}"
-    message = verdict.message.replace(verdict.reason, combined_reason)
-    return replace(verdict, reason=combined_reason, message=message, method="evaluated")
+    combined = verdict.because(f"{verdict.reason}; evaluated: {reason}")
+    return replace(combined, method="evaluated")
 
 
 def judge(
@@ -197,12 +191,15 @@ def _judge(call: Call, rules: Iterable[str], budget: Budget | None) -> list[Verd
     lanes = judgment.bound.budget.lanes
     failure = run(call, judgment.observers, contents="integers", lanes=lanes)
     verdicts = judgment.verdicts(failure)
-    if not holds_floats(call) or not any(v.evaluating and v.verdict == "unknown" for v in verdicts):
+    if not holds_floats(call) or not any(map(_is_open, verdicts)):
         return verdicts
-    second_judgment = Judgment(call, rules, budget)
-    return second_judgment.verdicts(
-        run(call, second_judgment.observers, contents="all", lanes=lanes)
-    )
+    judgment.observe()
+    return judgment.verdicts(run(call, judgment.observers, contents="all", lanes=lanes))
+
+
+def _is_open(verdict: Verdict) -> bool:
+    """Return whether an evaluation may decide a verdict."""
+    return verdict.verdict == "unknown" and verdict.evaluating
 
 
 #: Maximum number of launches whose numbers a verdict lists.
@@ -478,12 +475,5 @@ def _unknown_for_others(verdict: Verdict, unjudged: int, launches: KnownLaunches
 
 def _unknown_like(verdict: Verdict, reason: str) -> Verdict:
     """Return an unknown verdict on all launches, of the rule and op of another verdict."""
-    return Verdict(
-        verdict.rule,
-        "unknown",
-        verdict.op,
-        f"{verdict.access or 'the op'} is not decided for all launches: {reason}",
-        reason=reason,
-        access=verdict.access,
-        arg=verdict.arg,
-    )
+    subject = verdict.access or "the op"
+    return verdict.undecided(f"{subject} is not decided for all launches", reason)

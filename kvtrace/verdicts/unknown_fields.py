@@ -67,6 +67,10 @@ def _weakened(verdict: Verdict, arguments: Sequence[Argument]) -> Verdict:
     if reason is None:
         return verdict
     message = f"whether the rule {verdict.rule} holds could not be decided: {reason}"
+    return _unproven(verdict, message, reason)
+
+
+def _unproven(verdict: Verdict, message: str, reason: str) -> Verdict:
     return replace(verdict, verdict="unknown", message=message, reason=reason, method=None)
 
 
@@ -76,16 +80,7 @@ def _views(verdict: Verdict, arguments: Sequence[Argument]) -> list[Verdict]:
     if verdict.verdict != "proven" or reason is None:
         return []
     message = f"whether {verdict.access} of {verdict.arg} stays in its view is unknown: {reason}"
-    return [
-        replace(
-            verdict,
-            rule="out-of-view",
-            verdict="unknown",
-            message=message,
-            reason=reason,
-            method=None,
-        )
-    ]
+    return [_unproven(replace(verdict, rule="out-of-view"), message, reason)]
 
 
 def _accessed(verdict: Verdict, arguments: Sequence[Argument]) -> list[Argument]:

@@ -80,6 +80,18 @@ class Verdict:
         program, trip, lane = witness.program, witness.iteration, witness.lane
         return replace(self, program=program, iteration=trip, lane=lane)
 
+    def because(self, reason: str) -> Verdict:
+        """Return the unknown verdict with another reason, in its message, too."""
+        message = self.message.replace(self.reason or "", reason)
+        return replace(self, reason=reason, message=message)
+
+    def undecided(self, message: str, reason: str) -> Verdict:
+        """Return an unknown verdict of the same rule on the same access, without a witness."""
+        return Verdict(
+            self.rule, "unknown", self.op, f"{message}: {reason}", reason=reason,
+            access=self.access, arg=self.arg,
+        )  # fmt: skip
+
 
 def worst_by_op(verdicts: Iterable[Verdict | None]) -> list[Verdict]:
     """Return the worst verdict by each rule on each op, in the order of the first ones."""

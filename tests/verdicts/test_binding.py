@@ -91,7 +91,7 @@ def test_contents_have_the_range_that_was_recorded():
     assert [tensor.name for tensor in doubts.unrecorded] == ["ids"]
     assert doubts.reason == "it depends on the contents of ids"
     assert not unknown.doubts({Symbol("program", 0, 0, 7): 3})
-    assert unknown.supposing({("content", content.key): (0, 1)}).of(content) == (0, 1)
+    assert unknown.ranges.supposing({("content", content.key): (0, 1)}).of(content) == (0, 1)
 
 
 def test_contents_that_the_kernel_may_change_have_no_range():

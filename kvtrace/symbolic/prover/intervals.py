@@ -54,10 +54,13 @@ class Ranges(Substitution):
     """
 
     def __init__(self, known: KnownRanges, sources: Sequence[Source] = ()) -> None:
-        """`known` are ranges of symbols; `sources` are called in turn for other symbols."""
+        """`known` are ranges of symbols; `sources` are called in turn for other symbols.
+
+        Sources that need ranges themselves are set later, before a range is asked for.
+        """
         super().__init__({})
         self._known = known
-        self._sources = sources
+        self.sources = sources
         self.intervals: dict[Monomial, Interval] = _Intervals(self)
         self._defined: dict[Monomial, tuple[Term, ...]] = {}
         self._atoms: dict[Atom, Term | Atom] = {}
@@ -68,13 +71,17 @@ class Ranges(Substitution):
     def of(self, symbol: Symbol) -> Interval:
         """Return a symbol's range: its own bounds, narrowed by the known range."""
         bounds = self._known.get((symbol.kind, symbol.key))
-        for source in self._sources if bounds is None else ():
+        for source in self.sources if bounds is None else ():
             bounds = source(symbol)
             if bounds is not None:
                 break
         if bounds is None:
             return symbol.low, symbol.high
         return max(symbol.low, bounds[0]), min(symbol.high, bounds[1])
+
+    def supposing(self, more: KnownRanges) -> Ranges:
+        """Return these ranges with additional ranges of some symbols."""
+        return Ranges({**self._known, **more}, self.sources)
 
     def form(self, term: Term) -> Term:
         """Return a term simplified by the ranges of its symbols."""

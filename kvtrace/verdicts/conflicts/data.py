@@ -121,7 +121,7 @@ def _prevents_race(
     axes: Sequence[Symbol],
 ) -> bool:
     """Return whether loaded values in a span exclude a race and any wrap-around."""
-    ranges = bound.supposing({(symbol.kind, symbol.key): span for symbol in contents})
+    ranges = bound.ranges.supposing({(symbol.kind, symbol.key): span for symbol in contents})
     sides = []
     for access in (sharer.access for sharer in pair):
         tensor = None if access.argument is None else bound.call.arguments[access.argument]

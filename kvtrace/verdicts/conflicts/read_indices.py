@@ -213,7 +213,7 @@ class ReadIndices:
         """Return whether equal addresses imply equal loaded numbers and equal other axes."""
         low = min(int(column.numbers.min()) for column in columns)
         high = max(int(column.numbers.max()) for column in columns)
-        ranges = self._bound.supposing({(_READ.kind, _READ.key): (low, high)})
+        ranges = self._bound.ranges.supposing({(_READ.kind, _READ.key): (low, high)})
         sides = [_side(split_access, unit, ranges) for split_access in parts]
         shared = self._shared
         if shared is not nothing:

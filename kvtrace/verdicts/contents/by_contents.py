@@ -12,7 +12,7 @@ programs and becomes a symbol with, say, range 0 to 9; the claim follows from 9 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -53,20 +53,13 @@ _UNDECIDED: Final = "the recorded contents neither prove nor refute it"
 class ByContents:
     """The decider of claims about one call's recorded contents, with a cache of enumerated rows.
 
-    `supposing` returns the call's ranges with those of more symbols, by kind and key; `order` has
-    the symbols whose values a counterexample should minimize.
+    `order` has the symbols whose values a counterexample should minimize.
     """
 
-    def __init__(
-        self,
-        contents: Contents,
-        ranges: Ranges,
-        supposing: Callable[[Mapping[tuple[str, Any], Interval]], Ranges],
-        order: Sequence[Symbol],
-    ) -> None:
+    def __init__(self, contents: Contents, ranges: Ranges, order: Sequence[Symbol]) -> None:
         self._contents = contents
         self.values = ReadValues(contents.recorded, ranges.of, contents.sets)
-        self._supposing = supposing
+        self._call_ranges = ranges
         self._order = order
         self._row_cache: dict[object, list[tuple[Rows, Reading]]] = {}
         self._too_large: set[object] = set()
@@ -200,7 +193,7 @@ class ByContents:
         intervals: dict[tuple[str, Any], Interval] = {}
         for symbol, interval in zip(query.gathered, intervals_, strict=True):
             intervals[symbol.kind, symbol.key] = interval
-        return self._supposing(intervals)
+        return self._call_ranges.supposing(intervals)
 
     def _complete(
         self, refuted: Refuted, split: Sequence[_DigitSplit], atoms: Iterable[Atom]

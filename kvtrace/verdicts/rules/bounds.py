@@ -71,7 +71,7 @@ def _is_sufficient(
     bound: BoundCall, access: Access, limits: Interval, symbol: Symbol, index_range: Interval
 ) -> bool:
     """Return whether an access is proven safe if every loaded value lies in a range."""
-    ranges = bound.supposing({(symbol.kind, symbol.key): index_range})
+    ranges = bound.ranges.supposing({(symbol.kind, symbol.key): index_range})
     claims = [(access.lies_within(*limits), bound.active(access))]
     claims += [(op.stays_in_width, bound.given(op)) for op in bound.arithmetic_of(access)]
     return all(follows(claim, Given(given.exact, ranges)) for claim, given in claims)

@@ -21,7 +21,8 @@ from kvtrace.evaluate.values import Unknown, to_array
 from kvtrace.ir import Op
 from kvtrace.ir.ops import WRITING, mask_of
 from kvtrace.recorded_calls.recorded import Call
-from kvtrace.verdicts.replaying import run
+from kvtrace.verdicts.replaying import run, witness_at
+from kvtrace.verdicts.verdict import Witness
 
 _MAX_PROGRAMS: Final = 8
 _MAX_PLACES: Final = 4096
@@ -32,10 +33,8 @@ class LostFloat:
     """The first float that a conversion loses, and the number of programs that lose one there."""
 
     op: Op
-    program: int
     programs: int
-    iteration: int
-    lane: tuple[int, ...]
+    witness: Witness
     number: float
 
 
@@ -45,7 +44,7 @@ def lost_floats(call: Call, lanes: int) -> tuple[LostFloat, ...] | str:
     Returns the reason if the evaluation of at most `lanes` lanes ended early.
     """
     whole_run = _ConversionRecorder()
-    failure = _evaluated(call, whole_run, None, lanes)
+    failure = evaluated_with_floats(call, whole_run, None, lanes)
     if failure is not None:
         return failure
     programs = {op: list(dict.fromkeys(ids)) for op, ids in whole_run.programs.items()}
@@ -66,19 +65,20 @@ def _lost_float(call: Call, op: Op, programs: Sequence[int], lanes: int) -> Lost
                 harmless = middle
             else:
                 changing = middle
-        return LostFloat(op, program, len(programs), *unchanged.places[changing - 1])
+        return LostFloat(op, len(programs), *unchanged.places[changing - 1])
     return None
 
 
 def _run_of(call: Call, op: Op, program: int, lanes: int, moved: int) -> _ConversionRecorder:
     recorder = _ConversionRecorder(op, moved=moved)
-    _evaluated(call, recorder, (program,), lanes)
+    evaluated_with_floats(call, recorder, (program,), lanes)
     return recorder
 
 
-def _evaluated(
+def evaluated_with_floats(
     call: Call, instrument: Instrument, programs: Sequence[int] | None, lanes: int
 ) -> str | None:
+    """Evaluate programs (None: all) with all contents; return why it ended early, else None."""
     with np.errstate(all="ignore"):
         return run(call, (), programs, contents="all", lanes=lanes, instrument=instrument)
 
@@ -86,8 +86,8 @@ def _evaluated(
 class _ConversionRecorder(Instrument):
     """An instrument that records the programs in which conversions lose floats, by op.
 
-    Of the op `watched` it records the first `places`, each a trip, a lane and a float, and of the
-    run all that is `stored`. At the first `moved` places, the op gives another integer.
+    Of the op `watched` it records the first `places`, each with its float, and of the run all that
+    is `stored`. At the first `moved` places, the op gives another integer.
     """
 
     def __init__(self, watched: Op | None = None, *, moved: int = 0) -> None:
@@ -95,7 +95,7 @@ class _ConversionRecorder(Instrument):
         self._watched = watched
         self._moved = moved
         self.programs: dict[Op, list[int]] = {}
-        self.places: list[tuple[int, tuple[int, ...], float]] = []
+        self.places: list[tuple[Witness, float]] = []
         self.stored: list[bytes] = []
 
     def wrapped(self, op: Op, step: Step) -> Step:
@@ -125,28 +125,35 @@ class _ConversionRecorder(Instrument):
                 return
             integers = np.array(to_array(values[result.id], value_type(result.type)))
             for position in map(tuple, np.argwhere(is_lost)[: _MAX_PLACES - len(self.places)]):
-                lane = tuple(map(int, position[1:]))
                 if len(self.places) < self._moved:
                     integers[position] ^= 1
-                self.places.append((scope.iteration, lane, float(floats[position])))
+                witness = witness_at(scope, 0, position[1:])
+                self.places.append((witness, float(floats[position])))
             values[result.id] = integers
 
         return watched
 
     def _recording_stores(self, op: Op, step: Step) -> Step:
-        value, mask = op.operand("value"), mask_of(op)
-
         def recorded(values: list[Any], scope: Any) -> None:
-            stored, active = values[value.id], True if mask is None else values[mask.id]
-            if not isinstance(stored, Unknown) and not isinstance(active, Unknown):
-                numbers = np.asarray(to_array(stored, value_type(value.type)))
-                if mask is not None:
-                    is_active = np.asarray(to_array(active, value_type(mask.type)))
-                    numbers = np.where(is_active, numbers, np.zeros_like(numbers))
+            numbers = stored_numbers(op, values)
+            if numbers is not None:
                 self.stored.append(numbers.tobytes())
             step(values, scope)
 
         return recorded
+
+
+def stored_numbers(op: Op, values: list[Any]) -> Any:
+    """Return the numbers that an op stores, zeros in lanes that are masked off; None: unknown."""
+    value, mask = op.operand("value"), mask_of(op)
+    stored, active = values[value.id], True if mask is None else values[mask.id]
+    if isinstance(stored, Unknown) or isinstance(active, Unknown):
+        return None
+    numbers = np.asarray(to_array(stored, value_type(value.type)))
+    if mask is None:
+        return numbers
+    is_active = np.asarray(to_array(active, value_type(mask.type)))
+    return np.where(is_active, numbers, np.zeros_like(numbers))
 
 
 def _by_program(marks: Any) -> Any:

@@ -36,10 +36,15 @@ from kvtrace.ir.ops import (
 from kvtrace.ir.types import FloatType, element_of
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.binding import BoundCall
-from kvtrace.verdicts.replaying import holds_floats, program_at, run
-from kvtrace.verdicts.rules.conversions import LostFloat, lost_floats
+from kvtrace.verdicts.replaying import holds_floats, program_at
+from kvtrace.verdicts.rules.conversions import (
+    LostFloat,
+    evaluated_with_floats,
+    lost_floats,
+    stored_numbers,
+)
 from kvtrace.verdicts.rules.fills import filling_masked
-from kvtrace.verdicts.verdict import Verdict
+from kvtrace.verdicts.verdict import Verdict, Witness
 
 RULE: Final = "non-finite"
 
@@ -78,7 +83,7 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
     if isinstance(lost, str):
         yield _unknown(ops[0], lost)
         return
-    yield from (_loss(bound.call, lost_float) for lost_float in lost)
+    yield from map(_loss, lost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +131,7 @@ def births(
 
     """
     watch = _BirthRecorder()
-    failure = _evaluated(call, watch, programs, lanes)
+    failure = evaluated_with_floats(call, watch, programs, lanes)
     if failure is not None:
         return failure
     births_found = (_birth(call, watch, op, lanes, stored) for op in watch.births)
@@ -140,7 +145,10 @@ def _birth(call: Call, whole_run: _BirthRecorder, op: Op, lanes: int, stored: bo
     first_run: tuple[int, _BirthRecorder, _FirstPlace, bool] | None = None
     for program in storing_programs[:_MAX_PROGRAMS] or ([] if stored else list(programs)[:1]):
         single_run = _BirthRecorder(op)
-        if _evaluated(call, single_run, (program,), lanes) is not None or single_run.first is None:
+        if (
+            evaluated_with_floats(call, single_run, (program,), lanes) is not None
+            or single_run.first is None
+        ):
             continue
         reaches_memory = single_run.stored.get(program, 0) < whole_run.stored.get(program, 0)
         if first_run is None or reaches_memory:
@@ -170,7 +178,7 @@ def _relevant_birth(
     that they cause.
     """
     filled_run = _BirthRecorder(op, filling=True)
-    _evaluated(call, filled_run, (program,), lanes)
+    evaluated_with_floats(call, filled_run, (program,), lanes)
     places_by_kind: dict[tuple[bool, bool], set[_Place]] = {}
     for place, is_nan in single_run.places.items():
         places_by_kind.setdefault((place not in filled_run.places, not is_nan), set()).add(place)
@@ -178,7 +186,7 @@ def _relevant_birth(
     for (from_masked, _), places in sorted(places_by_kind.items(), key=lambda kind: kind[0]):
         partial_run = _BirthRecorder(op, only=places)
         if (
-            _evaluated(call, partial_run, (program,), lanes) is not None
+            evaluated_with_floats(call, partial_run, (program,), lanes) is not None
             or partial_run.first is None
         ):
             continue
@@ -187,14 +195,6 @@ def _relevant_birth(
         fallback = fallback or (partial_run.first, from_masked)
     assert single_run.first is not None
     return fallback or (single_run.first, False)
-
-
-def _evaluated(
-    call: Call, instrument: _BirthRecorder, programs: Sequence[int] | None, lanes: int
-) -> str | None:
-    """Evaluate programs (None: all) with an instrument; return why it ended early, else None."""
-    with np.errstate(all="ignore"):
-        return run(call, (), programs, contents="all", lanes=lanes, instrument=instrument)
 
 
 _Place = tuple[int, tuple[int, ...]]
@@ -308,27 +308,16 @@ class _BirthRecorder(Instrument):
         return selected & births_found
 
     def _counting_stores(self, op: Op, step: Step) -> Step:
-        value, mask = op.operand("value"), mask_of(op)
-
         def counted(values: list[Any], scope: Any) -> None:
-            self._count_bad_values(values, value, mask, scope)
+            numbers = stored_numbers(op, values)
+            if numbers is not None and not np.isfinite(numbers).all():
+                self._count_bad_values(op, ~np.isfinite(numbers), scope)
             step(values, scope)
 
         return counted
 
-    def _count_bad_values(
-        self, values: list[Any], value: Value, mask: Value | None, scope: Any
-    ) -> None:
-        stored = values[value.id]
-        active = True if mask is None else values[mask.id]
-        if isinstance(stored, Unknown) or isinstance(active, Unknown):
-            return
-        is_bad = ~np.isfinite(np.asarray(to_array(stored, value_type(value.type))))
-        if mask is not None:
-            is_bad = is_bad & to_array(active, value_type(mask.type))
-        if not is_bad.any():
-            return
-        shape = (is_bad.shape[0], *value_type(value.type).shape)
+    def _count_bad_values(self, op: Op, is_bad: Any, scope: Any) -> None:
+        shape = (is_bad.shape[0], *value_type(op.operand("value").type).shape)
         counts = np.broadcast_to(is_bad, shape).reshape(is_bad.shape[0], -1).sum(axis=1)
         for program, count in zip(
             scope.linear, np.broadcast_to(counts, len(scope.linear)), strict=True
@@ -419,29 +408,18 @@ def _violation(call: Call, birth: Birth) -> Verdict:
     where = f"; in {birth.programs} programs" if birth.programs > 1 else ""
     operands_text = "without a NaN" if np.isnan(birth.number) else "that are finite"
     value_text = "a NaN" if np.isnan(birth.number) else f"{birth.number:+}"
-    return Verdict(
-        RULE,
-        "violation",
-        op,
-        f"{op.name} gives {value_text} for operands {operands_text}, and it reaches memory{where}",
-        "evaluated",
-        program=program_at(birth.program, call.grid),
-        iteration=birth.iteration,
-        lane=birth.lane,
+    message = (
+        f"{op.name} gives {value_text} for operands {operands_text}, and it reaches memory{where}"
     )
+    witness = Witness(program_at(birth.program, call.grid), birth.iteration, birth.lane)
+    return Verdict(RULE, "violation", op, message, "evaluated").at(witness)
 
 
-def _loss(call: Call, lost: LostFloat) -> Verdict:
+def _loss(lost: LostFloat) -> Verdict:
     where = f"; in {lost.programs} programs" if lost.programs > 1 else ""
     element = element_of(lost.op.results[0].type)
-    return Verdict(
-        RULE,
-        "violation",
-        lost.op,
+    message = (
         f"{lost.number:g} becomes an integer ({element}), which cannot hold it: the result is not "
-        f"specified, and it is stored{where}",
-        "evaluated",
-        program=program_at(lost.program, call.grid),
-        iteration=lost.iteration,
-        lane=lost.lane,
+        f"specified, and it is stored{where}"
     )
+    return Verdict(RULE, "violation", lost.op, message, "evaluated").at(lost.witness)

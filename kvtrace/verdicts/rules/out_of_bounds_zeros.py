@@ -217,14 +217,5 @@ def _unknown(verdict: Verdict, loads: Sequence[Op]) -> Verdict:
     line = f" in line {frames[0].line}" if frames else ""
     reason = f"it depends on the load{line}, which is itself out of bounds and may read anything"
     subject = verdict.access or verdict.rule
-    return Verdict(
-        verdict.rule,
-        "unknown",
-        verdict.op,
-        f"{subject} could not be decided: {reason}",
-        reason=reason,
-        access=verdict.access,
-        arg=verdict.arg,
-        method=verdict.method,
-        expression=verdict.expression,
-    )
+    unknown = verdict.undecided(f"{subject} could not be decided", reason)
+    return replace(unknown, method=verdict.method, expression=verdict.expression)

@@ -359,9 +359,8 @@ def _unknown_after_evaluation(bound: BoundCall, verdict: Verdict, access: Op) ->
     reason = (
         depends_on(missing) if missing else f"{verdict.reason}, which an evaluation did not see"
     )
-    message = verdict.message.replace(verdict.reason or "", reason)
     unless = access if missing else None
-    return replace(verdict, reason=reason, message=message, evaluating=False, unless=unless)
+    return replace(verdict.because(reason), evaluating=False, unless=unless)
 
 
 def _may_be_missed(bound: BoundCall, seen: Seen, op: Op, values: Iterable[Value]) -> bool:

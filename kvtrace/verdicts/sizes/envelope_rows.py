@@ -16,7 +16,7 @@ from kvtrace.converters.findings.envelope import EnvelopeRow
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import Op, source_stack
 from kvtrace.recorded_calls.recorded import Call
-from kvtrace.symbolic.prover import Interval, Refuted, nominal_seconds, prove
+from kvtrace.symbolic.prover import Interval, nominal_seconds
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.judge import judge
@@ -26,10 +26,10 @@ from kvtrace.verdicts.sizes.sized import BUDGET, SIZE, OutOfTime, Sized, SizedCa
 from kvtrace.verdicts.sizes.sized_claims import COVERAGE, Claim, claims_of
 from kvtrace.verdicts.sizes.wraps import (
     AssumedRanges,
-    doubts_of,
     is_refuted,
     is_wrap_confirmed,
     overflow_text,
+    refuting_program,
     rule_violation,
     wrapping_program,
 )
@@ -432,10 +432,7 @@ class Subject:
         tensor = None if access.argument is None else call.arguments[access.argument]
         if not isinstance(tensor, TensorArgument):
             return None
-        claim = access.lies_within(*tensor.view_bytes)
         bound = BoundCall(call, (), BUDGET, ranges)
-        given = bound.active(access)
-        decision = prove(claim, given, seconds=BUDGET.solver_seconds, order=bound.order)
-        if not isinstance(decision, Refuted) or doubts_of(bound, decision, ranges):
-            return None
-        return f"the {access.kind} leaves {tensor.name}", None
+        claim, given = access.lies_within(*tensor.view_bytes), bound.active(access)
+        is_outside = refuting_program(bound, claim, given, ranges) is not None
+        return (f"the {access.kind} leaves {tensor.name}", None) if is_outside else None

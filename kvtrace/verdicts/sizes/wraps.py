@@ -9,7 +9,6 @@ from kvtrace.recorded_calls.recorded import Call
 from kvtrace.symbolic.conditions import Condition, Opaque
 from kvtrace.symbolic.expressions import operation_expression
 from kvtrace.symbolic.prover import Given, Interval, Refuted, prove
-from kvtrace.symbolic.terms import Symbol
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.ideal import followed
@@ -30,23 +29,24 @@ def is_refuted(bound: BoundCall, claim: Condition, given: Given) -> bool:
     return isinstance(decision, Refuted) and not bound.doubts(decision.model)
 
 
-def wrapping_program(call: Call, ranges: AssumedRanges, use: Use) -> int | None:
-    """Return a program in which an integer surely wraps around, None if none is known."""
-    bound = BoundCall(call, (), BUDGET, ranges)
-    facts = bound.active(use.access) if use.exact_lanes else bound.given(use.place)
-    decision = prove(use.right, facts, seconds=BUDGET.solver_seconds, order=bound.order)
-    if not isinstance(decision, Refuted) or doubts_of(bound, decision, ranges):
+def refuting_program(
+    bound: BoundCall, claim: Condition, given: Given, ranges: AssumedRanges
+) -> int | None:
+    """Return a program of which the launch and assumed ranges surely break a claim, else None."""
+    decision = prove(claim, given, seconds=BUDGET.solver_seconds, order=bound.order)
+    if not isinstance(decision, Refuted):
+        return None
+    doubts = bound.doubts(decision.model).keys
+    if any(isinstance(key, Opaque) or (key.kind, key.key) not in ranges for key in doubts):
         return None
     return bound.program_of(decision.model)
 
 
-def doubts_of(bound: BoundCall, decision: Refuted, ranges: AssumedRanges) -> list[Symbol | Opaque]:
-    """Return the unknowns that a counterexample assumes beyond the launch and assumed ranges."""
-    return [
-        key
-        for key in bound.doubts(decision.model).keys
-        if isinstance(key, Opaque) or (key.kind, key.key) not in ranges
-    ]
+def wrapping_program(call: Call, ranges: AssumedRanges, use: Use) -> int | None:
+    """Return a program in which an integer surely wraps around, None if none is known."""
+    bound = BoundCall(call, (), BUDGET, ranges)
+    given = bound.active(use.access) if use.exact_lanes else bound.given(use.place)
+    return refuting_program(bound, use.right, given, ranges)
 
 
 def is_wrap_confirmed(call: Call | None, use: Use, program: int) -> bool:
