@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from corpus.questions.defects import Sample
-from kvtrace.evaluate import Argument, Observer, TensorArgument, evaluate
+from kvtrace.evaluate import Argument, Observer, Storage, TensorArgument, evaluate
+from kvtrace.evaluate.arguments import with_storages
 from kvtrace.evaluate.errors import DeviceAssertion
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.observe import Access, FailedAssertion
@@ -88,17 +89,39 @@ def watched(
     sample: Sample, module: Module | None = None, only: Sequence[int] | None = None
 ) -> Watcher:
     """Run every program of a sample (or those to look at), the contents as the label has them."""
+    chosen = only or sample.look_at or None
+    return watched_run(module or sample.module(), sample.bound(), sample.grid, chosen)
+
+
+def watched_run(
+    module: Module, arguments: Sequence[Argument], grid: Sequence[int],
+    only: Sequence[int] | None = None,
+) -> Watcher:  # fmt: skip
+    """Run programs of a grid (None: all)."""
     watcher = Watcher()
-    chosen = only or sample.look_at
-    programs = np.array(chosen, np.int64) if chosen else None
+    programs = None if only is None else np.array(only, np.int64)
     try:
-        evaluate(
-            module or sample.module(), sample.bound(), sample.grid, observers=[watcher],
-            programs=programs,
-        )  # fmt: skip
+        evaluate(module, arguments, grid, observers=[watcher], programs=programs)
     except DeviceAssertion:
         assert watcher.assertion is not None
     return watcher
+
+
+def bytes_of(
+    watcher: Watcher, arguments: Sequence[Argument], op: Op, number: int
+) -> set[tuple[int, int]]:
+    """Storage and byte of all that an op of a program touches, in all its iterations."""
+    storages = [getattr(argument, "storage", None) for argument in arguments]
+    found = set()
+    for part in watcher.touched:
+        tensor = arguments[part.argument]
+        if part.op.index != op.index or not isinstance(tensor, TensorArgument):
+            continue
+        storage = storages.index(tensor.storage)  # each binding makes new ones
+        for offset in part.offsets[part.programs == number].tolist():
+            first = tensor.offset_bytes + offset
+            found |= {(storage, first + i) for i in range(part.size)}
+    return found
 
 
 def bounds_broken(sample: Sample, watcher: Watcher) -> set[tuple[str, str]]:
@@ -365,14 +388,24 @@ def with_contents(sample: Sample, seed: int = 0) -> list[Argument]:
 
 def stored_with(sample: Sample, fill: float, only: Sequence[int] | None = None) -> list[bytes]:
     """Run a sample on contents, with a value of choice in lanes that have none; give storages."""
-    arguments = with_contents(sample)
+    return stored_by(sample.module(), with_contents(sample), sample.grid, fill, only)
+
+
+def stored_by(
+    module: Module, arguments: Sequence[Argument], grid: Sequence[int], fill: float,
+    only: Sequence[int] | None = None,
+) -> list[bytes]:  # fmt: skip
+    """Give copies of all storages after a run with a number in lanes that have none."""
+    storages = {
+        a.storage: Storage(a.storage.nbytes, a.storage.data.copy())
+        for a in arguments
+        if isinstance(a, TensorArgument) and a.storage.data is not None
+    }
+    copies = with_storages(arguments, storages.__getitem__)
     programs = None if only is None else np.array(only, np.int64)
-    evaluate(sample.module(), arguments, sample.grid, instrument=_Fill(fill), programs=programs)
-    return [
-        argument.storage.data.tobytes()
-        for argument in arguments
-        if isinstance(argument, TensorArgument) and argument.storage.data is not None
-    ]
+    with np.errstate(all="ignore"):
+        evaluate(module, copies, grid, instrument=_Fill(fill), programs=programs)
+    return [storage.data.tobytes() for storage in storages.values()]
 
 
 class Divisors(Instrument):

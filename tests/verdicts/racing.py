@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 import torch
 
-from kvtrace.evaluate import Observer, TensorArgument, evaluate
+from kvtrace.evaluate import TensorArgument
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.parts import roles_of
@@ -15,6 +15,7 @@ from kvtrace.verdicts.conflicts.race import judge
 from kvtrace.verdicts.judge import judge as judge_call
 from kvtrace.verdicts.replaying import read_only_arguments
 from tests.kernels.launching import bind, compile_for
+from tests.verdicts.brute_force import watched_run
 
 
 def call_of(kernel, grid, arguments, constexprs=None, *, recorded=False):
@@ -55,50 +56,23 @@ def integers(*shape):
     return torch.zeros(shape, dtype=torch.int32)
 
 
-class _Everything(Observer):
-    def __init__(self):
-        self.elements = []
-        self.all_known = True
-        self.count = 0
-
-    def access(self, access):
-        if access.active == 0:
-            return
-        found = access.elements()
-        if found is None or not access.certain:
-            self.all_known = False
-            return
-        self.count += len(found[0])
-        if self.count > 1 << 21:
-            raise TooMany
-        offsets, programs = (np.array(array, np.int64) for array in found)
-        self.elements.append((access.op.index, access.argument, access.element_bytes,
-                              offsets, programs))  # fmt: skip
-
-
-class TooMany(Exception):
-    """A call touches more than is worth listing."""
-
-
 def clashes(call):
     """All pairs of ops (by index) that two programs do at one byte, one of them writing.
 
     By sets of (byte, program), which shares nothing with the sweep but the evaluator. Also whether
     all accesses are known.
     """
-    seen = _Everything()
-    arguments = read_only_arguments(call.arguments)
-    evaluate(call.module, arguments, call.grid, observers=[seen])
+    seen = watched_run(call.module, read_only_arguments(call.arguments), call.grid)
     parts = roles_of(call.module).by_op
     programs = int(np.prod(call.grid))
     touched = defaultdict(lambda: defaultdict(list))
-    for op, argument, width, offsets, who in seen.elements:
-        tensor = call.arguments[argument]
-        starts = offsets + tensor.offset_bytes
+    for part in seen.touched:
+        tensor, width = call.arguments[part.argument], part.size
+        starts = part.offsets + tensor.offset_bytes
         inside = (starts >= 0) & (starts + width <= tensor.storage.nbytes)
         bytes_ = (starts[inside, None] + np.arange(width)).reshape(-1)
-        pairs = bytes_ * programs + np.repeat(who[inside], width)
-        touched[tensor.storage][op, width].append(pairs)
+        pairs = bytes_ * programs + np.repeat(part.programs[inside], width)
+        touched[tensor.storage][part.op.index, width].append(pairs)
     found = set()
     for by_op in touched.values():
         sets = {key: np.unique(np.concatenate(pairs)) for key, pairs in by_op.items()}
@@ -107,23 +81,7 @@ def clashes(call):
                 sets[one], sets[other], programs
             ):
                 found.add((min(one[0], other[0]), max(one[0], other[0])))
-    return found, seen.all_known
-
-
-def bytes_of(call, op, program):
-    """The bytes of its storage that an op of one program touches."""
-    x, y, z = program
-    seen = _Everything()
-    linear = x + call.grid[0] * (y + call.grid[1] * z)
-    chosen = np.array([linear], np.int64)
-    evaluate(call.module, call.arguments, call.grid, observers=[seen], programs=chosen)
-    return {
-        int(start) + call.arguments[argument].offset_bytes + byte
-        for index, argument, width, offsets, _ in seen.elements
-        if index == op.index
-        for start in offsets
-        for byte in range(width)
-    }
+    return found, not seen.unknown
 
 
 def _meet(one, other, programs):

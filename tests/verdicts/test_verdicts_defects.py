@@ -348,29 +348,16 @@ def test_both_programs_of_a_race_touch_the_same_bytes(sample):
         pairs = {(one.index, other.index) for one, _, other, _ in met(sample)}
         ends = verdict.op.index, (verdict.other_op or verdict.op).index
         assert ends in pairs or ends[::-1] in pairs
-        assert bytes_of(sample, verdict.program, verdict.op) & bytes_of(
-            sample, verdict.other_program, verdict.other_op or verdict.op
+        mine, others = (
+            brute_force.bytes_of(
+                watched(sample), sample.bound(), op, brute_force.linear(program, sample.grid)
+            )
+            for op, program in (
+                (verdict.op, verdict.program),
+                (verdict.other_op or verdict.op, verdict.other_program),
+            )
         )
-
-
-def bytes_of(sample: Sample, program, op: Op) -> set[tuple[int, int]]:
-    """Storage and byte of all that an op of a program touches, in all its iterations."""
-    arguments = sample.bound()
-    number = brute_force.linear(program, sample.grid)
-    found = set()
-    for part in watched(sample).touched:
-        if part.op.index != op.index:
-            continue
-        tensor = arguments[part.argument]
-        storage = next(  # each binding makes new ones: the first argument in it names it
-            i
-            for i, other in enumerate(arguments)
-            if isinstance(other, TensorArgument) and other.storage is tensor.storage
-        )
-        for offset in part.offsets[part.programs == number].tolist():
-            first = tensor.offset_bytes + offset
-            found |= {(storage, first + i) for i in range(part.size)}
-    return found
+        assert mine & others
 
 
 SHOWN_BY_ONE_PROGRAM = {

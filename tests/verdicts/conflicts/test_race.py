@@ -7,8 +7,8 @@ import torch
 from corpus.kernels import memory
 from tests.verdicts import calls
 from tests.verdicts import race_kernels as kernels
+from tests.verdicts.brute_force import bytes_of, linear, watched_run
 from tests.verdicts.racing import (
-    bytes_of,
     call_of,
     floats,
     integers,
@@ -166,12 +166,17 @@ def test_formulas_find_races_and_show_two_programs(name):
 @pytest.mark.parametrize("name", RACES)
 def test_both_programs_of_a_race_touch_its_byte_when_they_are_run(name):
     call = call_of(*RACES[name])
+    seen = watched_run(call.module, call.arguments, call.grid)
     for found in (v for v in on_formulas(call) if v.verdict == "violation"):
-        mine = bytes_of(call, found.op, found.program)
-        others = bytes_of(call, found.other_op, found.other_program)
+        mine, others = (
+            bytes_of(seen, call.arguments, op, linear(program, call.grid))
+            for op, program in (
+                (found.op, found.program), (found.other_op, found.other_program),
+            )
+        )  # fmt: skip
 
         tensor = next(a for a in call.arguments if a.name == found.arg)
-        assert found.address_offset + tensor.offset_bytes in mine
+        assert found.address_offset + tensor.offset_bytes in {byte for _, byte in mine}
         assert mine & others
 
 

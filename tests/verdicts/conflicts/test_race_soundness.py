@@ -16,7 +16,8 @@ from tests.kernels.catalog import CASES
 from tests.kernels.launching import with_tensors
 from tests.support.defects import CORPUS
 from tests.support.thorough import in_turn, usually
-from tests.verdicts.racing import TooMany, call_of, clashes, judged
+from tests.verdicts.brute_force import TooMany
+from tests.verdicts.racing import call_of, clashes, judged
 
 pytestmark = [pytest.mark.sweep, pytest.mark.usefixtures("free_driver")]
 

@@ -10,10 +10,9 @@ from copy import deepcopy
 from dataclasses import replace
 from itertools import islice
 
-import numpy as np
 import pytest
 
-from kvtrace.evaluate import Storage, TensorArgument, evaluate
+from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.errors import DeviceAssertion
 from kvtrace.ir import Module
 from kvtrace.ir.attributes import DenseArrayAttribute
@@ -25,7 +24,7 @@ from tests.kernels.catalog import CASES
 from tests.kernels.launching import with_tensors
 from tests.support.defects import CORPUS
 from tests.support.thorough import in_turn, usually
-from tests.verdicts.brute_force import _Fill, with_contents
+from tests.verdicts.brute_force import stored_by, with_contents
 from tests.verdicts.mutants import mutants
 from tests.verdicts.racing import call_of
 
@@ -52,28 +51,15 @@ def without_other(module: Module) -> Module:
     return copy
 
 
-def stored_with(call: Call, fill: float) -> list[bytes]:
-    """All storages after a run of the whole grid, with a number in lanes that have none."""
-    storages = {
-        id(a.storage): Storage(a.storage.nbytes, a.storage.data.copy())
-        for a in call.arguments
-        if isinstance(a, TensorArgument)
-    }
-    arguments = [
-        replace(a, storage=storages[id(a.storage)]) if isinstance(a, TensorArgument) else a
-        for a in call.arguments
-    ]
-    with np.errstate(all="ignore"):
-        evaluate(call.module, arguments, call.grid, instrument=_Fill(fill))
-    return [storage.data.tobytes() for storage in storages.values()]
-
-
 def check(call: Call) -> Counter:
     """Judge a call and hold it against its runs; give what was said."""
     found = judge(call, RULES)
     answers = Counter(verdict.verdict for verdict in found)
     try:
-        runs = [stored_with(call, fill) for fill in (0, 100, float("nan"))]
+        runs = [
+            stored_by(call.module, call.arguments, call.grid, fill)
+            for fill in (0, 100, float("nan"))
+        ]
     except (KvtraceError, DeviceAssertion, MemoryError, ValueError):
         return answers
     if runs[0] != runs[1]:
