@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from kvtrace.evaluate.observe import FailedAssertion as FailedAssertion
     from kvtrace.evaluate.observe import Observer as Observer
     from kvtrace.evaluate.observe import OutOfBounds as OutOfBounds
-    from kvtrace.evaluate.observe import ProgramAccesses as ProgramAccesses
     from kvtrace.evaluate.registry import assembly as assembly
     from kvtrace.ir.model import Module
 
@@ -54,7 +53,6 @@ _HOMES = {
     "FailedAssertion": "kvtrace.evaluate.observe",
     "Observer": "kvtrace.evaluate.observe",
     "OutOfBounds": "kvtrace.evaluate.observe",
-    "ProgramAccesses": "kvtrace.evaluate.observe",
     "ScalarArgument": "kvtrace.evaluate.arguments",
     "Storage": "kvtrace.evaluate.arguments",
     "TensorArgument": "kvtrace.evaluate.arguments",

@@ -12,8 +12,8 @@ from functools import reduce
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kvtrace.evaluate.observe import LaneRanges
 from kvtrace.evaluate.sums import factors_of
 from kvtrace.evaluate.values import Array, Sum
 
@@ -23,18 +23,6 @@ _PART: Final = 1 << 15
 """Elements of an array that are compared at a time: 256 kB."""
 
 
-@dataclass(frozen=True)
-class Spans:
-    """Lowest and highest offset and the number of active lanes, one array element per program.
-
-    Arrays have extent 1 if all programs agree. Where `active` is 0, the other two have no meaning.
-    """
-
-    lowest: NDArray[np.int64]
-    highest: NDArray[np.int64]
-    active: NDArray[np.int64]
-
-
 @dataclass
 class _Group:
     axes: set[int]
@@ -42,7 +30,7 @@ class _Group:
     factors: list[Array]
 
 
-def spans_of(offset: Sum, mask: Any, shape: tuple[int, ...]) -> Spans:
+def ranges_of(offset: Sum, mask: Any, shape: tuple[int, ...]) -> LaneRanges:
     """Return each program's lowest and highest offset of active lanes, and their count."""
     groups: list[_Group] = []
     for term in offset.terms:
@@ -60,7 +48,7 @@ def spans_of(offset: Sum, mask: Any, shape: tuple[int, ...]) -> Spans:
     for axis, extent in enumerate(shape, start=1):
         if axis not in covered:
             active = active * extent
-    return Spans(lowest, highest, active)
+    return LaneRanges(lowest, highest, active)
 
 
 def loose_extremes(offset: Sum) -> tuple[Array, Array]:

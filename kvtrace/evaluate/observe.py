@@ -21,17 +21,15 @@ AccessKind = Literal["load", "store", "atomic"]
 
 
 @dataclass(frozen=True)
-class ProgramAccesses:
-    """An access, program by program. Arrays have one entry per executing program.
+class LaneRanges:
+    """Lowest and highest byte offset and the number of active lanes, one array element per program.
 
-    `first` and `last` are the lowest and highest byte offset (of the first byte of the element)
-    among the program's active lanes; where `active` is 0 they mean nothing.
+    Offsets are of the first bytes of elements. Arrays have extent 1 if all programs agree. Where
+    `active` is 0, the other two have no meaning.
     """
 
-    program: NDArray[np.int64]
-    iteration: NDArray[np.int64]
-    first: NDArray[np.int64]
-    last: NDArray[np.int64]
+    lowest: NDArray[np.int64]
+    highest: NDArray[np.int64]
     active: NDArray[np.int64]
 
 
@@ -84,10 +82,10 @@ class Access:
     active elements' first bytes from the argument's data pointer (None: unknown, or none active).
     If a part of the mask is unknown, these and all following fields are for the lanes that may be
     active. `certain` is False if the programs, or these lanes, may not run the op at all; `reason`
-    then says why, as for unknown addresses. `by_program()` gives the same program by program, None
-    where addresses are unknown. `elements()` gives the byte offset of every active element and the
-    linear program id that touches it, as two flat arrays (None likewise). `parts` are the terms and
-    factors of the addresses, None likewise.
+    then says why, as for unknown addresses. `elements()` gives the byte offset of every active
+    element and the linear program id that touches it, as two flat arrays, None where addresses are
+    unknown. `parts` are the terms and factors of the addresses, and `ranges` the offsets and active
+    lanes of each program; both are None likewise.
     """
 
     op: Op
@@ -101,13 +99,11 @@ class Access:
     highest: int | None
     certain: bool = True
     reason: str = ""
-    by_program: Callable[[], ProgramAccesses | None] = field(
-        default=lambda: None, repr=False, compare=False
-    )
     elements: Callable[[], tuple[NDArray[np.int64], NDArray[np.int64]] | None] = field(
         default=lambda: None, repr=False, compare=False
     )
     parts: AccessParts | None = field(default=None, repr=False, compare=False)
+    ranges: LaneRanges | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)

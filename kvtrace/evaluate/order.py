@@ -98,7 +98,7 @@ class ProgramConflicts(Observer):
         accesses = self._accesses.get(argument.storage)
         if accesses is None:
             return
-        if access.by_program() is None:
+        if access.ranges is None:
             self.uncertain = True
         accesses.append((argument.offset_bytes, access))
 
@@ -114,15 +114,16 @@ def _ranges_are_disjoint(accesses: list[tuple[int, Access]], programs: int) -> b
     lowest: NDArray[np.int64] = np.full(programs, np.iinfo(np.int64).max)
     highest: NDArray[np.int64] = np.full(programs, -1)
     for start, access in accesses:
-        programs_bytes = access.by_program()
-        assert programs_bytes is not None
-        active = programs_bytes.active > 0
-        active_programs = programs_bytes.program[active]
-        lowest[active_programs] = np.minimum(
-            lowest[active_programs], programs_bytes.first[active] + start
+        ranges, parts = access.ranges, access.parts
+        assert ranges is not None
+        assert parts is not None
+        first, last, active, linear = np.broadcast_arrays(
+            ranges.lowest, ranges.highest, ranges.active > 0, parts.programs
         )
-        highest[active_programs] = np.maximum(
-            highest[active_programs], programs_bytes.last[active] + start + access.element_bytes
+        programs_here = linear[active]
+        lowest[programs_here] = np.minimum(lowest[programs_here], first[active] + start)
+        highest[programs_here] = np.maximum(
+            highest[programs_here], last[active] + start + access.element_bytes
         )
     present = highest >= 0
     order = np.argsort(lowest[present], kind="stable")

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.evaluate.arguments import TensorArgument
-from kvtrace.evaluate.lane_ranges import Spans, spans_of
+from kvtrace.evaluate.lane_ranges import ranges_of
 from kvtrace.evaluate.observe import (
     Access,
     AccessKind,
     AccessParts,
+    LaneRanges,
     OutOfBounds,
-    ProgramAccesses,
 )
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.sums import factors_of
@@ -44,30 +44,30 @@ def report_access(
     mask: Any,
     unknown: Unknown | None,
     doubt: Unknown | None = None,
-    spans: Spans | None = None,
+    ranges: LaneRanges | None = None,
 ) -> None:
     """Send an access to all observers of accesses; do nothing if there are none.
 
     `unknown` has the sources of an unknown address, `doubt` those of the mask's unknown part. The
-    access is over `type_.size` lanes per program; `offset` None: the address is unknown. `spans`
+    access is over `type_.size` lanes per program; `offset` None: the address is unknown. `ranges`
     are of a known address.
     """
     if not scope.launch.access_observers:
         return
     programs = scope.programs
     lanes = programs * type_.size
-    if offset is None or unknown is not None or spans is None:
+    if offset is None or unknown is not None or ranges is None:
         reason = unknown.reason if unknown is not None else scope.reason
         active = None
         if scope.certain and not isinstance(mask, Unknown):
-            counts = spans_of(constant_sum(0), mask, type_.shape).active
+            counts = ranges_of(constant_sum(0), mask, type_.shape).active
             active = int(np.broadcast_to(counts, (programs,)).sum())
         access = Access(
             op, kind, argument, type_.element.bytes, programs, lanes, active, None, None, False,
             reason,
         )  # fmt: skip
     else:
-        access = _known_access(op, kind, scope, argument, type_, offset, mask, spans)
+        access = _known_access(op, kind, scope, argument, type_, offset, mask, ranges)
         if doubt is not None:
             reason = scope.reason or doubt.reason
             access = replace(access, active=None, certain=False, reason=reason)
@@ -83,24 +83,16 @@ def _known_access(
     type_: ValueType,
     offset: Sum,
     mask: Any,
-    spans: Spans,
+    ranges: LaneRanges,
 ) -> Access:
     programs = scope.programs
-    reached = np.broadcast_to(spans.active > 0, _joint_shape(spans))
-    active = int(np.broadcast_to(spans.active, (programs,)).sum())
+    joint_shape = np.broadcast_shapes(ranges.lowest.shape, ranges.active.shape)
+    reached = np.broadcast_to(ranges.active > 0, joint_shape)
+    active = int(np.broadcast_to(ranges.active, (programs,)).sum())
     lowest = highest = None
     if reached.any():
-        lowest = int(np.broadcast_to(spans.lowest, reached.shape)[reached].min())
-        highest = int(np.broadcast_to(spans.highest, reached.shape)[reached].max())
-
-    def by_program() -> ProgramAccesses:
-        return ProgramAccesses(
-            scope.linear,
-            np.broadcast_to(np.asarray(scope.iteration, np.int64), (programs,)),
-            np.broadcast_to(spans.lowest, (programs,)),
-            np.broadcast_to(spans.highest, (programs,)),
-            np.broadcast_to(spans.active, (programs,)),
-        )
+        lowest = int(np.broadcast_to(ranges.lowest, reached.shape)[reached].min())
+        highest = int(np.broadcast_to(ranges.highest, reached.shape)[reached].max())
 
     def elements() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         shape = (programs, *type_.shape)
@@ -123,12 +115,8 @@ def _known_access(
     )
     return Access(
         op, kind, argument, type_.element.bytes, programs, programs * type_.size, active, lowest,
-        highest, scope.certain, scope.reason, by_program, elements, parts,
+        highest, scope.certain, scope.reason, elements, parts, ranges,
     )  # fmt: skip
-
-
-def _joint_shape(spans: Spans) -> tuple[int, ...]:
-    return np.broadcast_shapes(spans.lowest.shape, spans.active.shape)
 
 
 def report_defects(

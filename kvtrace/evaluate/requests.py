@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.arguments import TensorArgument
-from kvtrace.evaluate.lane_ranges import Spans, loose_extremes, spans_of
-from kvtrace.evaluate.observe import AccessKind
+from kvtrace.evaluate.lane_ranges import loose_extremes, ranges_of
+from kvtrace.evaluate.observe import AccessKind, LaneRanges
 from kvtrace.evaluate.reports import report_access, report_defects
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.sums import both, factors_of
@@ -79,9 +79,9 @@ class Request:
 
 def check_bounds(request: Request) -> Request:
     """Report the access and its defects; return it with lanes outside the storage masked off."""
-    spans = None
+    ranges = None
     if request.scope.launch.access_observers:
-        spans = spans_of(request.offset, request.mask, request.type_.shape)
+        ranges = ranges_of(request.offset, request.mask, request.type_.shape)
         report_access(
             request.op,
             request.kind,
@@ -92,7 +92,7 @@ def check_bounds(request: Request) -> Request:
             request.mask,
             None,
             request.doubt,
-            spans,
+            ranges,
         )
     size = request.type_.element.bytes
     first, last = request.tensor.storage_bytes
@@ -100,7 +100,7 @@ def check_bounds(request: Request) -> Request:
     low, high = max(low, first), min(high, last)
     if low <= request.offset.low and request.offset.high + size <= high:
         return request
-    suspects = _suspects(request, low, high - size, spans)
+    suspects = _suspects(request, low, high - size, ranges)
     if not len(suspects):
         return request
     inside = report_defects(request.at(suspects), (low, high), (first, last))
@@ -111,10 +111,10 @@ def check_bounds(request: Request) -> Request:
     return replace(request, mask=allowed if request.mask is None else both(request.mask, allowed))
 
 
-def _suspects(request: Request, low: int, high: int, spans: Spans | None) -> Array:
+def _suspects(request: Request, low: int, high: int, ranges: LaneRanges | None) -> Array:
     """Return the indices of programs with active lanes that start before `low` or after `high`.
 
-    `spans` are of all programs, None if they are not known.
+    `ranges` are of all programs, None if they are not known.
     """
     lowest, highest = loose_extremes(request.offset)
     doubtful = (lowest < low) | (highest > high)
@@ -122,12 +122,12 @@ def _suspects(request: Request, low: int, high: int, spans: Spans | None) -> Arr
         return np.zeros(0, np.int64)
     programs = request.scope.programs
     index = np.arange(programs)
-    if len(doubtful) > 1 and (request.mask is None or spans is None):
+    if len(doubtful) > 1 and (request.mask is None or ranges is None):
         index = np.flatnonzero(doubtful)
     if request.mask is None:
         return index
-    if spans is None:
+    if ranges is None:
         suspected_request = request if len(index) == programs else request.at(index)
-        spans = spans_of(suspected_request.offset, suspected_request.mask, request.type_.shape)
-    outside = (spans.active > 0) & ((spans.lowest < low) | (spans.highest > high))
+        ranges = ranges_of(suspected_request.offset, suspected_request.mask, request.type_.shape)
+    outside = (ranges.active > 0) & ((ranges.lowest < low) | (ranges.highest > high))
     return index[np.broadcast_to(outside, (len(index),))]

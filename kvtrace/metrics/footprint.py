@@ -23,7 +23,7 @@ from kvtrace.metrics.access_records import (
 from kvtrace.metrics.byte_ranges import TooManyRanges
 from kvtrace.metrics.patterns import Patterns, patterns_of
 from kvtrace.metrics.sectors import SECTOR_BYTES, sectors_of_patterns
-from kvtrace.metrics.unique_bytes import Repetition, TouchedBytes, size_of_union, touched
+from kvtrace.metrics.unique_bytes import Repetition, size_of_union, touched
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 
 Integers = NDArray[np.int64]
@@ -189,12 +189,10 @@ class Footprint:
             self._stop_at_limit(_SCATTERED)
             return None
 
-    def touched(self, origin_bytes: int) -> TouchedBytes | None:
-        """Return the touched bytes of the storage, None if unknown."""
+    def touched(self, origin_bytes: int) -> tuple[int, list[Repetition]] | None:
+        """Return the number of touched bytes of the storage, and their sets; None if unknown."""
         size = self.unique_bytes()
-        if size is None:
-            return None
-        return TouchedBytes(size, tuple(part.shifted(origin_bytes) for part in self._sets))
+        return None if size is None else (size, [p.shifted(origin_bytes) for p in self._sets])
 
     @property
     def _is_counted(self) -> bool:

@@ -20,7 +20,7 @@ from kvtrace.ir.stacks import OpStacks
 from kvtrace.ir.types import SharedType, TensorType
 from kvtrace.metrics.distinct import distinct_counts
 from kvtrace.metrics.footprint import Footprint, LatestPatterns
-from kvtrace.metrics.unique_bytes import TouchedBytes, fresh_bytes
+from kvtrace.metrics.unique_bytes import Repetition, fresh_bytes
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 from kvtrace.schema.content import Stack, StackRows
 
@@ -301,7 +301,7 @@ class Metrics(Observer):
 
     def _fresh_bytes(self) -> dict[int, int | None]:
         """Return, by op index, the bytes of storages that no earlier op reads, or writes."""
-        touched_by_storage: dict[tuple[bool, Any], list[tuple[int, TouchedBytes]]] = {}
+        touched_by_storage: dict[Any, list[tuple[int, tuple[int, list[Repetition]]]]] = {}
         sizes_of_ops: dict[int, list[int | None]] = {}
         for index in sorted(self._memory):
             count = self._memory[index]
@@ -314,7 +314,7 @@ class Metrics(Observer):
                 key = (kind_of(count.op) == "load", storage)
                 touched_by_storage.setdefault(key, []).append((index, touched))
         for touched_by_op in touched_by_storage.values():
-            sizes = fresh_bytes([touched for _, touched in touched_by_op])
+            sizes = fresh_bytes(touched for _, touched in touched_by_op)
             for (index, _), size in zip(touched_by_op, sizes, strict=True):
                 sizes_of_ops.setdefault(index, []).append(size)
         return {index: _sum_if_known(sizes) for index, sizes in sizes_of_ops.items()}

@@ -232,28 +232,20 @@ def _ranges_of_lanes(patterns: Patterns, element_bytes: int) -> ByteRanges:
 # The counts are as exact as `unique_bytes`: unions of the same sets, listed if they may overlap.
 
 
-@dataclass(frozen=True, eq=False)
-class TouchedBytes:
-    """The bytes of a storage that one op touches; `size` is their number."""
+def fresh_bytes(ops: Iterable[tuple[int, Sequence[Repetition]]]) -> list[int | None]:
+    """Return the number of fresh bytes of each op, in order; None if a union is too scattered.
 
-    size: int
-    sets: tuple[Repetition, ...]
-
-
-def fresh_bytes(ops: Sequence[TouchedBytes]) -> list[int | None]:
-    """Return the number of fresh bytes of each op, in order; None if unknown."""
+    `ops` has for each op the number of bytes of one storage that it touches, and their sets.
+    """
     sizes: list[int | None] = []
+    union: list[Repetition] = []
     total: int | None = 0
-    for count, op in enumerate(ops, start=1):
-        new_total = op.size if count == 1 else _size_of_union(ops[:count])
+    for size, sets in ops:
+        union += sets
+        try:
+            new_total = size_of_union(union, MOST_RANGES) if sizes else size
+        except TooManyRanges:
+            new_total = None
         sizes.append(None if new_total is None or total is None else new_total - total)
         total = new_total
     return sizes
-
-
-def _size_of_union(ops: Sequence[TouchedBytes]) -> int | None:
-    """Return the number of bytes in the union of ops, None if it has too many ranges."""
-    try:
-        return size_of_union([part for op in ops for part in op.sets], MOST_RANGES)
-    except TooManyRanges:
-        return None

@@ -22,7 +22,7 @@ class Programs(Client):
         return self.chosen
 
     def access(self, access):
-        programs = access.by_program().program.tolist()
+        programs = access.parts.programs.tolist()
         self.heard.setdefault(self.call.call_id, set()).update(programs)
 
 

@@ -16,7 +16,7 @@ from corpus.kernels.memory import (
 )
 from kvtrace.evaluate import TensorArgument, evaluate
 from kvtrace.evaluate.arguments import OutsideNumbers
-from kvtrace.evaluate.lane_ranges import spans_of
+from kvtrace.evaluate.lane_ranges import ranges_of
 from kvtrace.evaluate.values import Sum
 from tests.kernels.launching import bind, compile_for, launch
 from tests.kernels.recording import Recorder
@@ -173,13 +173,13 @@ def test_atomic_lanes_out_of_bounds_get_the_numbers_outside_and_change_nothing(d
 
 
 @pytest.mark.parametrize("mask_programs", [1, 2_000])
-def test_spans_of_many_programs_are_those_of_each_program(mask_programs):
+def test_ranges_of_many_programs_are_those_of_each_program(mask_programs):
     random = np.random.default_rng(0)
     term = random.integers(-1000, 1000, (2_000, 64))
     mask = random.random((mask_programs, 64)) < 0.05
     masks = np.broadcast_to(mask, term.shape)
 
-    spans = spans_of(Sum(7, (term,), -1000, 1007), mask, (64,))
+    spans = ranges_of(Sum(7, (term,), -1000, 1007), mask, (64,))
 
     active = np.broadcast_to(spans.active, 2_000)
     assert active.tolist() == masks.sum(axis=1).tolist()
@@ -188,7 +188,7 @@ def test_spans_of_many_programs_are_those_of_each_program(mask_programs):
         assert (spans.lowest[program], spans.highest[program]) == (lanes.min(), lanes.max())
 
 
-def test_spans_of_no_programs_are_empty():
-    spans = spans_of(Sum(0, (np.zeros((0, 4), np.int64),), 0, 0), np.ones((0, 4), bool), (4,))
+def test_ranges_of_no_programs_are_empty():
+    spans = ranges_of(Sum(0, (np.zeros((0, 4), np.int64),), 0, 0), np.ones((0, 4), bool), (4,))
 
     assert spans.lowest.size == spans.highest.size == spans.active.size == 0

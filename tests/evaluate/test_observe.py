@@ -23,18 +23,21 @@ def test_accesses_by_program_and_element_agree_with_the_batch(name):
 
     assert recorder.accesses
     for access in recorder.accesses:
-        part, (offsets, programs) = access.by_program(), access.elements()
-        assert len(offsets) == access.active == part.active.sum()
-        assert len(part.program) == access.executions
+        ranges, (offsets, programs) = access.ranges, access.elements()
+        lowest, highest, active, linear = np.broadcast_arrays(
+            ranges.lowest, ranges.highest, ranges.active, access.parts.programs
+        )
+        assert len(offsets) == access.active == active.sum()
+        assert len(linear) == access.executions
         if access.active:
             assert (offsets.min(), offsets.max()) == (access.lowest, access.highest)
-        for program in np.unique(part.program):
-            own, here = offsets[programs == program], part.program == program
-            assert len(own) == part.active[here].sum()
+        for program in np.unique(linear):
+            own, here = offsets[programs == program], linear == program
+            assert len(own) == active[here].sum()
             if len(own):
-                reached = here & (part.active > 0)
-                assert own.min() == part.first[reached].min()
-                assert own.max() == part.last[reached].max()
+                reached = here & (active > 0)
+                assert own.min() == lowest[reached].min()
+                assert own.max() == highest[reached].max()
 
 
 def test_an_unknown_address_has_no_elements():
@@ -47,7 +50,7 @@ def test_an_unknown_address_has_no_elements():
     recorder = Recorder()
     launch(gather_rows, (2,), arguments, {"BLOCK": 16}, observers=[recorder], unknown=True)
     row = recorder.accesses[1]
-    assert row.by_program() is None
+    assert row.ranges is None
     assert row.elements() is None
 
 

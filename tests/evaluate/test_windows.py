@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtrace.evaluate.lane_ranges import loose_extremes, spans_of
+from kvtrace.evaluate.lane_ranges import loose_extremes, ranges_of
 from kvtrace.evaluate.sums import joined_terms
 from kvtrace.evaluate.values import Mask, Sum, conjunction, sum_of_terms
 from kvtrace.evaluate.windows import (
@@ -123,7 +123,7 @@ def test_masked_writes_change_active_lanes_only(offset, mask, short):
 @settings(deadline=None)
 @given(offset=sums(), mask=st.one_of(st.none(), masks()))
 def test_spans_are_the_extremes_of_active_lanes(offset, mask):
-    spans = spans_of(offset, mask, SHAPE[1:])
+    spans = ranges_of(offset, mask, SHAPE[1:])
     lowest, highest = loose_extremes(offset)
 
     places = full_offsets(offset)

@@ -6,7 +6,7 @@ import kvtrace
 from kvtrace.cli import main
 from kvtrace.converters.profile.profile import read_profile
 from kvtrace.metrics.byte_ranges import MOST_RANGES, ByteRanges
-from kvtrace.metrics.unique_bytes import Repetition, TouchedBytes, fresh_bytes
+from kvtrace.metrics.unique_bytes import Repetition, fresh_bytes
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from tests.metrics import halves
@@ -14,7 +14,7 @@ from tests.metrics import halves
 
 def touched(first, run, *levels):
     result = Repetition(ByteRanges.of(first, first + run), levels)
-    return TouchedBytes(result.size, (result,))
+    return result.size, (result,)
 
 
 def test_bytes_of_earlier_ops_are_not_fresh():

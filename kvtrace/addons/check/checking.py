@@ -333,7 +333,11 @@ def stage_at_fault(launch: CheckedLaunch, meant: Sequence[Expected], ttgir: Modu
         if not wrong.any():
             continue
         ttgir_output = ttgir_outputs.get(ttir_output.position)
-        if ttgir_output is None or not _have_same_pieces(ttir_output, ttgir_output):
+        if (
+            ttgir_output is None
+            or ttir_output.element != ttgir_output.element
+            or not np.array_equal(ttir_output.offsets, ttgir_output.offsets)
+        ):
             return Fault(
                 "unknown",
                 f"the TTGIR stores other elements to {ttir_output.tensor.name} than the TTIR",
@@ -367,16 +371,7 @@ def _fault_by_counts(differs: int, changed: int, beyond_ttgir: int, undecided: i
     return Fault("unknown", "the error bounds of the TTGIR's values are too wide")
 
 
-def _have_same_pieces(left: Expected, right: Expected) -> bool:
-    return left.element == right.element and [
-        (piece.offset, len(piece.radii)) for piece in left.pieces
-    ] == [(piece.offset, len(piece.radii)) for piece in right.pieces]
-
-
 def _between(ttir_output: Expected, ttgir_output: Expected) -> Expected:
     """Return TTIR's values as expected, with TTGIR's in place of the device's; radii are added."""
-    pieces = tuple(
-        replace(ttir, got=ttgir.expected, radii=ttir.radii + ttgir.radii)
-        for ttir, ttgir in zip(ttir_output.pieces, ttgir_output.pieces, strict=True)
-    )
-    return replace(ttir_output, pieces=pieces)
+    radii = ttir_output.radii + ttgir_output.radii
+    return replace(ttir_output, got=ttgir_output.expected, radii=radii)

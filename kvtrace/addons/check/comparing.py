@@ -109,31 +109,22 @@ class _BoundsGuard(Observer):
         raise Undecided(f"{place(defect.op)} {verb} outside of its tensor")
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Consecutive elements of a storage, beginning at a byte offset.
-
-    `expected` and `got` are the bytes that the IR and the device leave; `radii` are the largest
-    allowed differences, one for each element.
-    """
-
-    offset: int
-    expected: NDArray[np.uint8]
-    got: NDArray[np.uint8]
-    radii: NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Expected:
-    """Expected and actual contents of a storage after a launch.
+    """Expected and actual elements of a storage after a launch, where its memory was recorded.
 
-    `tensor` is the storage's first tensor, `position` the tensor's argument position.
+    `tensor` is the storage's first tensor, `position` the tensor's argument position. Element i
+    begins at byte `offsets[i]` of the storage; `expected[i]` and `got[i]` are the bytes that the IR
+    and the device leave, and `radii[i]` is the largest allowed difference.
     """
 
     position: int
     tensor: TensorArgument
     element: ElementType
-    pieces: tuple[Piece, ...]
+    offsets: NDArray[np.int64]
+    expected: NDArray[np.uint8]
+    got: NDArray[np.uint8]
+    radii: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,21 +238,19 @@ def _expected(call: Call, memory: BoundedMemory, after: StorageAfter) -> Expecte
     phase = tensor.offset_bytes % size if shadow_planes is None else shadow_planes[1]
     if shadow_planes is not None and shadow_planes[0] != size:
         return f"the kernel writes elements of another size to {tensor.name} than the tensor has"
-    pieces = [
-        Piece(
-            phase + first_element * size,
-            tensor.storage.data[phase + first_element * size : phase + end_element * size],
-            content,
-            np.zeros(end_element - first_element)
-            if shadow_planes is None
-            else shadow_planes[2]["worst"][first_element:end_element],
-        )
-        for first_element, end_element, content in _whole_elements(after, element, phase)
-    ]
-    return (
-        Expected(position, tensor, element, tuple(pieces))
-        if pieces
-        else (f"no memory of {tensor.name} was recorded")
+    recorded = list(_whole_elements(after, element, phase))
+    if not recorded:
+        return f"no memory of {tensor.name} was recorded"
+    indices = np.concatenate([np.arange(first, end) for first, end, _ in recorded])
+    offsets = phase + indices * size
+    return Expected(
+        position,
+        tensor,
+        element,
+        offsets,
+        tensor.storage.data[offsets[:, None] + np.arange(size)],
+        np.concatenate([content for _, _, content in recorded]).reshape(-1, size),
+        np.zeros(len(indices)) if shadow_planes is None else shadow_planes[2]["worst"][indices],
     )
 
 
@@ -293,14 +282,12 @@ def _whole_elements(
 
 @dataclass(frozen=True, slots=True)
 class Distances:
-    """Distance of each element of a storage from its expected value, in the order of pieces.
+    """Distance of each element of a storage from its expected value.
 
     Attributes:
         expected: the expected values, in float64.
         got: the device's values, in float64.
         away: absolute differences; infinity if only one value is a number.
-        radii: the largest allowed differences.
-        offsets: byte offset of each element in the storage.
         beyond: the difference exceeds the radius.
         loose: the radius is wider than the expected value plus `scale`, so nothing is decided.
         scale: the root mean square of the expected values.
@@ -309,8 +296,6 @@ class Distances:
     expected: NDArray[np.float64]
     got: NDArray[np.float64]
     away: NDArray[np.float64]
-    radii: NDArray[np.float64]
-    offsets: NDArray[np.int64]
     beyond: NDArray[np.bool_]
     loose: NDArray[np.bool_]
     scale: float
@@ -318,42 +303,33 @@ class Distances:
 
 def distances(output: Expected) -> Distances:
     """Return the distances of the device's values from the expected values."""
-    element, pieces = output.element, output.pieces
+    element, radii = output.element, output.radii
     expected, got = (
-        np.concatenate([getattr(piece, name) for piece in pieces]) for name in ("expected", "got")
+        from_memory(content.reshape(-1).view(element.memory), element).astype(np.float64)
+        for content in (output.expected, output.got)
     )
-    radii = np.concatenate([piece.radii for piece in pieces])
-    offsets = np.concatenate(
-        [piece.offset + np.arange(len(piece.radii)) * element.bytes for piece in pieces]
-    )
-    as_floats = [
-        from_memory(np.ascontiguousarray(values).view(element.memory), element).astype(np.float64)
-        for values in (expected, got)
-    ]
-    size = element.bytes
-    same_bits = (expected.reshape(-1, size) == got.reshape(-1, size)).all(axis=1)
+    same_bits = (output.expected == output.got).all(axis=1)
     with np.errstate(all="ignore"):
-        both_nan = np.isnan(as_floats[0]) & np.isnan(as_floats[1])
-        away = np.where(same_bits | both_nan, 0.0, np.abs(as_floats[1] - as_floats[0]))
+        both_nan = np.isnan(expected) & np.isnan(got)
+        away = np.where(same_bits | both_nan, 0.0, np.abs(got - expected))
         away = np.where(np.isnan(away), np.inf, away)
-        finite_values = as_floats[0][np.isfinite(as_floats[0])]
-        scale = (
-            float(np.sqrt(np.mean(finite_values * finite_values))) if finite_values.size else 0.0
-        )
-        loose = (radii > np.abs(as_floats[0]) + scale) | np.isinf(radii) | np.isnan(radii)
+        scale = root_mean_square(expected)
+        loose = (radii > np.abs(expected) + scale) | np.isinf(radii) | np.isnan(radii)
         beyond = (away > radii) & ~loose
-    return Distances(as_floats[0], as_floats[1], away, radii, offsets, beyond, loose, scale)
+    return Distances(expected, got, away, beyond, loose, scale)
+
+
+def root_mean_square(values: NDArray[np.float64]) -> float:
+    """Return the root mean square of the finite values; 0 if there are none."""
+    finite_values = values[np.isfinite(values)]
+    return float(np.sqrt(np.mean(finite_values * finite_values))) if finite_values.size else 0.0
 
 
 def _tensor_check(output: Expected) -> TensorCheck:
     element, tensor = output.element, output.tensor
     differences = distances(output)
-    away, radii, beyond, loose = (
-        differences.away,
-        differences.radii,
-        differences.beyond,
-        differences.loose,
-    )
+    away, beyond, loose = differences.away, differences.beyond, differences.loose
+    radii = output.radii
     columns = tensor.shape[-1] if tensor.shape else 1
     scale = differences.scale
     with np.errstate(all="ignore"):
@@ -366,8 +342,8 @@ def _tensor_check(output: Expected) -> TensorCheck:
         dtype=element.name,
         elements=len(away),
         undecided=int(loose.sum()),
-        differing=differences.offsets[beyond],
-        worst=_worst_element(differences, element.bytes),
+        differing=output.offsets[beyond],
+        worst=_worst_element(output, differences),
         nearest=nearest,
         bound=median_bound,
         map=_error_map(np.where(loose, 0.0, away), scale, columns)
@@ -392,15 +368,15 @@ def _error_map(away: NDArray[np.float64], scale: float, columns: int) -> NDArray
     return np.asarray(largest)
 
 
-def _worst_element(differences: Distances, size: int) -> Worst | None:
+def _worst_element(output: Expected, differences: Distances) -> Worst | None:
     if not differences.beyond.any():
         return None
-    excess = np.where(differences.beyond, differences.away - differences.radii, -1.0)
+    excess = np.where(differences.beyond, differences.away - output.radii, -1.0)
     position = int(np.argmax(excess))
     return Worst(
-        index=int(differences.offsets[position]) // size,
-        offset=int(differences.offsets[position]),
+        index=int(output.offsets[position]) // output.element.bytes,
+        offset=int(output.offsets[position]),
         got=float(differences.got[position]),
         expected=float(differences.expected[position]),
-        bound=float(differences.radii[position]),
+        bound=float(output.radii[position]),
     )

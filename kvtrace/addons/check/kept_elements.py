@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kvtrace.addons.check.comparing import evaluate_again
+from kvtrace.addons.check.comparing import evaluate_again, root_mean_square
 from kvtrace.addons.check.kept import positions_in_storage
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.errors import Undecided
@@ -333,8 +333,7 @@ class _RecordedElements:
 
 def _is_within(value: Numbers, exact: ExactValues, element: ElementType) -> _Lanes:
     """Return for each element whether its value is within its bound, and the bound is narrow."""
-    finite_values = exact.exact[np.isfinite(exact.exact)]
-    scale = float(np.sqrt(np.mean(finite_values * finite_values))) if finite_values.size else 0.0
+    scale = root_mean_square(exact.exact)
     magnitudes = np.where(np.isfinite(exact.exact), np.abs(exact.exact), 0.0)
     widest = _WIDEST * np.maximum(magnitudes, scale) + rounding(element.name, magnitudes)
     with np.errstate(all="ignore"):
