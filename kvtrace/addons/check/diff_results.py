@@ -8,8 +8,8 @@ may say why.
 """
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pyarrow.compute as pc
@@ -25,7 +25,6 @@ from kvtrace.converters.profile.recompiles import specialization
 from kvtrace.figures.identity import SOURCE_COLUMNS, KernelKey, key_of
 from kvtrace.ir import Module
 from kvtrace.ir.flow import flow_of
-from kvtrace.ir.locations import Frame
 from kvtrace.ir.model import Op, source_stack
 from kvtrace.ir.ops import COMBINING, KINDS, computing
 from kvtrace.ir.relocation import module_defined_in
@@ -125,22 +124,24 @@ def _compare_runs(
     differing, equal = list[LaunchOrder](), list[LaunchOrder]()
     for pair in pairs:
         (differing if _differing_arguments(*pair[:2], after=True) else equal).append(pair)
-    first_difference = min(differing, key=lambda pair: pair[0].seq, default=None)
-    parted = _parted((before, after), runs, dict(matched)) if differing else None
+    first = None
+    if differing:
+        different = min(differing, key=lambda pair: pair[0].seq)
+        first = _different_result(different, after)
+        parted = _parted((before, after), runs, dict(matched))
+        if parted and different[0].seq >= parted[0]:
+            why = f"{parted[1]}; after that, {_summary(first)}"
+        elif first.inputs is False:
+            why = _inputs_text(first, upstream((before.trace, after.trace), runs, equal, different))
+        else:
+            why = _cause_text(first, _changes_text(*different[:2], changed))
+            why += _expectation((before, after), runs, different[:2]) if first.inputs else ""
+        first = replace(first, why=why)
     return Results(
         compared=len(pairs),
         unpaired=(totals[0] - len(pairs), totals[1] - len(pairs)),
         differing=len(differing),
-        first=None
-        if first_difference is None
-        else _different_result(
-            *first_difference,
-            after,
-            changed,
-            lambda: upstream((before.trace, after.trace), runs, equal, first_difference),
-            parted[1] if parted and first_difference[0].seq >= parted[0] else "",
-            lambda: _expectation((before, after), runs, first_difference[:2]),
-        ),
+        first=first,
         unlike=tuple(unlike),
     )
 
@@ -259,25 +260,16 @@ def upstream(
     return between_text(old, new, since, [text for text in writers if text], names)
 
 
-def _different_result(
-    a: DigestedLaunch,
-    b: DigestedLaunch,
-    order: int,
-    side: Snapshot,
-    changed: Container[KernelKey],
-    upstream: Callable[[], str],
-    parted: str,
-    expectation: Callable[[], str],
-) -> DifferentResult:
+def _different_result(pair: LaunchOrder, side: Snapshot) -> DifferentResult:
+    """Return a differing launch, with its inputs and outputs; `why` is still missing."""
+    a, b, order = pair
     outputs, inputs = (
         tuple(str(b.args[arg]["name"]) for arg in _differing_arguments(a, b, after=after))
         for after in (True, False)
     )
     lines_before = [lines for (_, when), (_, lines) in a.digests.items() if when != AFTER]
-    sampled = max(lines_before, default=1)
     inputs_equal = not inputs if lines_before else None
     module = _module(b, side) if inputs_equal is not False else None
-    causes = () if module is None else tuple(op.text for op in unordered(module))
     return DifferentResult(
         kernel=str(b.kernel["name"]),
         file=b.kernel["file"],
@@ -286,21 +278,10 @@ def _different_result(
         launches=(a.seq, b.seq),
         outputs=outputs,
         inputs=inputs_equal,
-        sampled=sampled,
+        sampled=max(lines_before, default=1),
         inputs_differing=inputs,
-        causes=causes,
-        why=_cause_text(
-            b,
-            order,
-            outputs,
-            inputs,
-            inputs_equal,
-            sampled,
-            causes,
-            upstream() if inputs_equal is False and not parted else _changes_text(a, b, changed),
-            parted,
-        )
-        + (expectation() if inputs_equal and not parted else ""),
+        causes=() if module is None else tuple(unordered(module)),
+        why="",
     )
 
 
@@ -348,39 +329,31 @@ def _expectation(
     return "; expected: all elements are within the derived bound"
 
 
-def _cause_text(
-    launch: DigestedLaunch,
-    order: int,
-    outputs: Sequence[str],
-    inputs: Sequence[str],
-    inputs_equal: bool | None,
-    sampled: int,
-    causes: Sequence[str],
-    reason: str,
-    parted: str,
-) -> str:
-    """Return a sentence on the first launch with another result, and its cause if known."""
-    summary = f"launch {order} of {launch.kernel['name']} is the first with another result"
-    summary = f"{summary} ({', '.join(outputs)})"
-    if parted:
-        return f"{parted}; after that, {summary}"
-    if inputs_equal is False:
-        return (
-            f"{summary}; its inputs {', '.join(inputs)} differed already, and no compared launch "
-            f"wrote them differently: {reason}"
-        )
-    sampling = f" (one line in {sampled} of large ones)" if sampled > 1 else ""
-    if reason:
-        inputs_text = (
-            f"its inputs were equal{sampling}" if inputs_equal else "its inputs are not known"
-        )
-        return f"{summary}: {reason}; {inputs_text}"
-    text = f"{summary}, though its inputs were equal{sampling}: the kernel is not deterministic"
-    text += ", or an input differed in lines that were not compared" if sampled > 1 else ""
-    if inputs_equal is None:
-        text = f"{summary}; its inputs are not known"
-    if causes:
-        return f"{text}. {'; '.join(causes)}"
+def _summary(result: DifferentResult) -> str:
+    outputs = ", ".join(result.outputs)
+    return f"launch {result.order} of {result.kernel} is the first with another result ({outputs})"
+
+
+def _inputs_text(result: DifferentResult, upstream: str) -> str:
+    """Return a sentence on a launch with other inputs; `upstream` says what ran before it."""
+    return (
+        f"{_summary(result)}; its inputs {', '.join(result.inputs_differing)} differed already, "
+        f"and no compared launch wrote them differently: {upstream}"
+    )
+
+
+def _cause_text(result: DifferentResult, changes: str) -> str:
+    """Return a sentence on a launch with equal or unknown inputs; `changes` of its code, or ""."""
+    sampling = f" (one line in {result.sampled} of large ones)" if result.sampled > 1 else ""
+    inputs = f"its inputs were equal{sampling}" if result.inputs else "its inputs are not known"
+    if changes:
+        return f"{_summary(result)}: {changes}; {inputs}"
+    text = f"{_summary(result)}; {inputs}"
+    if result.inputs:
+        text = f"{_summary(result)}, though {inputs}: the kernel is not deterministic"
+        text += ", or an input differed in lines that were not compared" if sampling else ""
+    if result.causes:
+        return f"{text}. {'; '.join(result.causes)}"
     return (
         f"{text}. Nothing in its IR depends on the order of programs except races, which kvtrace "
         "sanitize finds; other causes are uninitialized memory, or other compiled code"
@@ -393,7 +366,7 @@ def _other_order_of_sums(a: DigestedLaunch, b: DigestedLaunch, side: Snapshot) -
     if module is None:
         return
     constants_before, constants_after = _constants(a), _constants(b)
-    reasons = [op.text for op in unordered(module)]
+    reasons = list(unordered(module))
     if any(op.name in _SUMMING for op in module.ops):
         reasons += [
             f"{name} {value} → {constants_after[name]}"
@@ -432,35 +405,15 @@ def _module(launch: DigestedLaunch, side: Snapshot) -> Module | None:
 _ADDING: Final = frozenset({"add", "fadd"})
 
 
-@dataclass(frozen=True, slots=True)
-class Unordered:
-    """An op whose effect depends on the order of programs: its name, the reason, its position."""
-
-    op: str
-    why: str
-    place: Frame | None
-
-    @property
-    def text(self) -> str:
-        """A sentence about the op, with its source line if known."""
-        position = f" at {self.place.file}:{self.place.line}" if self.place is not None else ""
-        return f"{self.op}{position} {self.why}"
-
-
-def unordered(module: Module) -> tuple[Unordered, ...]:
-    """Return the ops of a kernel whose effect depends on the order of programs, in text order."""
-    return tuple(_unordered(module))
-
-
-def _unordered(module: Module) -> Iterator[Unordered]:
+def unordered(module: Module) -> Iterator[str]:
+    """Yield a sentence for each op whose effect depends on the order of programs, in text order."""
     for op in module.ops:
         row = KINDS.get(op.name)
-        if row is None or row.effect != "atomic":
-            continue
-        why = _why(op, module)
+        why = _why(op, module) if row is not None and row.effect == "atomic" else ""
         if why:
             frames = source_stack(op)
-            yield Unordered(op.name, why, frames[0] if frames else None)
+            position = f" at {frames[0].file}:{frames[0].line}" if frames else ""
+            yield f"{op.name}{position} {why}"
 
 
 def _why(op: Op, module: Module) -> str:
