@@ -80,7 +80,8 @@ class Progression(NamedTuple):
     """Pairs of a number (program or trip) and a byte offset that form nested progressions.
 
     `number` and `offset` are the first pair; `levels` are (count, step of the number, step of the
-    offset), the fastest first; `size` is the number of pairs.
+    offset), the fastest first; `size` is the number of pairs. Not a `Term`, as it is read off
+    evaluated numbers, which have no symbols.
     """
 
     number: int

@@ -65,6 +65,7 @@ def spread(ranges: ByteRanges, offsets: Integers, most: int) -> ByteRanges:
 class Repetition:
     """Ranges that are repeated at regular distances without overlap: counted, not listed.
 
+    ByteRanges list each range, of which a strided access of a large grid has millions.
     `levels` are (count, distance); each distance is at least the span of all earlier levels.
     """
 

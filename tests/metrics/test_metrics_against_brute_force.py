@@ -60,9 +60,9 @@ def test_counts_and_records_equal_those_made_lane_by_lane(call, monkeypatch):
         assert (min(addresses), max(addresses)) == (row["first"], row["last"])
         assert len(addresses) == row["active"]
         described.setdefault(row["op_index"], []).extend(addresses)
-    if not notes:
-        for index, addresses in brute.addresses.items():
-            assert Counter(described.get(index, ())) == Counter(addresses)
+    assert notes == []
+    for index, addresses in brute.addresses.items():
+        assert Counter(described.get(index, ())) == Counter(addresses)
 
 
 @pytest.mark.costly("random ops; single ops stay by day")
@@ -100,11 +100,6 @@ def test_bytes_that_one_pointer_reads_from_two_tensors_are_summed():
     assert {row["arg"] for row in accesses} == {"left", "right", "out"}
     assert sum(row["active"] for row in accesses if row["arg"] != "out") == 380
     assert notes == []
-
-
-def test_most_calls_are_described_whole():
-    partly = [call[0].fn.__name__ for call in CALLS if observed(*call)[2]]
-    assert partly == []
 
 
 @st.composite

@@ -4,6 +4,9 @@ Compilers such as Inductor number elements, `x = 1024 * program + lane`, and div
 `x // 64 % 20`. With `x` as one number, all such divisions are sums of quotients of `x` by numbers
 that divide each other, here 64 and 1280, and those are sums of the digits of `x` between them:
 `x = a + 64 * b + 1280 * c`, with `a < 64` and `b < 20`, gives `x // 64 % 20 = b`.
+
+The prover's digits (`symbolic/prover/digits.py`) are monomials of one address that determine each
+other in two accesses; they split no number.
 """
 
 from __future__ import annotations

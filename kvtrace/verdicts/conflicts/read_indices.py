@@ -367,8 +367,8 @@ def _side(part: _SplitAccess, unit: int, ranges: Ranges) -> Side:
 class Spans:
     """The bytes from `starts` to before `ends` that each row of an access may touch.
 
-    `actors` encodes each row's actor among those with an equal number in `groups`; actors of
-    different groups never meet.
+    Not ByteRanges, as each row keeps its actor: `actors` encodes it among those with an equal
+    number in `groups`; actors of different groups never meet.
     """
 
     starts: NDArray[np.int64]

@@ -263,7 +263,10 @@ class ByContents:
 
 @dataclass(frozen=True)
 class _DigitSplit:
-    """A symbol that equals `outer * divisor + inner`."""
+    """A symbol that equals `outer * divisor + inner`.
+
+    Here only a symbol that selects loaded integers has digits, to be enumerated apart.
+    """
 
     symbol: Symbol
     outer: Symbol
