@@ -85,6 +85,12 @@ def source_constant(kind: str, bits: int) -> int | None:
     return fraction.numerator * pow(fraction.denominator, -1, PRIME) % PRIME
 
 
+def unrounded_constant(kind: str, bits: int) -> int | None:
+    """Return a constant as a number of the field, as it was in the source; None as `constant`."""
+    source = source_constant(kind, bits)
+    return constant(kind, bits) if source is None else source
+
+
 class Exponentials:
     """Evaluator of exponentials in the field for one random memory; `of` evaluates other nodes."""
 
@@ -175,8 +181,7 @@ def _number(node: Tree) -> int | None:
     if value is None or not np.isfinite(value):
         return None
     kind, bits = node.detail
-    decimal = source_constant(kind, bits[0])
-    return constant(kind, bits[0]) if decimal is None else decimal
+    return unrounded_constant(kind, bits[0])
 
 
 def _scaled(node: Tree) -> tuple[int, Tree]:

@@ -37,7 +37,7 @@ from kvtrace.addons.invariance.choices import (
     extreme_kind,
     predicate_of_choice,
 )
-from kvtrace.addons.invariance.exponentials import Exponentials, source_constant
+from kvtrace.addons.invariance.exponentials import Exponentials, unrounded_constant
 from kvtrace.addons.invariance.formulas import rounded_once
 from kvtrace.addons.invariance.loaded_integers import (
     SMALL,
@@ -286,10 +286,8 @@ class FieldEvaluator(RepeatedValues):
         kind, bits = node.detail
         if node.parts:
             return mixed(self._seed, 4, named(node.detail), self.of(node.parts[0]))
-        number = constant(kind, bits[0])
-        if self._exponentials is not None:
-            decimal = source_constant(kind, bits[0])
-            number = number if decimal is None else decimal
+        exact = constant if self._exponentials is None else unrounded_constant
+        number = exact(kind, bits[0])
         if number is not None:
             return np.full((1,) * AXES, number, np.uint64)
         return mixed(self._seed, 4, named((kind, bits))).reshape((1,) * AXES)

@@ -119,26 +119,14 @@ def witness_between_sizes(
         return None  # then the row does not hold the same data
     if _numbers(first.call, numbers) != _numbers(second.call, numbers):
         return None
-    padded = _padded_shapes(first, second)
-    if padded is None:
-        return None
-    first, second = replace(first, extents=padded), replace(second, extents=padded)
     compared_rows = None if any_row and not positions_of_leading(second.call) else 1
-    launch_names = [f"{call.rows(output)} rows" for call in (first, second)]
+    names = [f"{call.rows(output)} rows" for call in (first, second)]
     for seed, inputs in enumerate(_SAME_ROWS):
-        fill = partial(_same_rows, inputs=inputs)
-        first_rows, second_rows = (_rows_of(call, output, fill, seed) for call in (first, second))
-        if (
-            first_rows is None
-            or second_rows is None
-            or first_rows.shape[1:] != second_rows.shape[1:]
-        ):
+        rows = _equal_rows(first, second, output, inputs, seed)
+        if rows is None:
             return None
         witness = differing_element(
-            first_rows[:1],
-            second_rows[:compared_rows],
-            f"{launch_names[0]}, row 0",
-            f"{launch_names[1]}, row",
+            rows[0][:1], rows[1][:compared_rows], f"{names[0]}, row 0", f"{names[1]}, row"
         )
         if witness is not None:
             return witness
@@ -150,15 +138,30 @@ def witness_on_nans(first: BatchedCall, second: BatchedCall, output: int) -> Wit
 
     Row 0 of both launches is compared.
     """
-    padded = _padded_shapes(first, second)
-    if padded is None:
-        return False
-    fill = partial(_same_rows, inputs="nothing but NaNs")
-    rows = [_rows_of(replace(call, extents=padded), output, fill, 0) for call in (first, second)]
-    if rows[0] is None or rows[1] is None or rows[0].shape[1:] != rows[1].shape[1:]:
+    rows = _equal_rows(first, second, output, "nothing but NaNs", 0)
+    if rows is None:
         return False
     names = (f"{call.rows(output)} rows of NaNs" for call in (first, second))
     return differing_element(rows[0][:1], rows[1][:1], *names) or True
+
+
+def _equal_rows(
+    first: BatchedCall, second: BatchedCall, output: int, inputs: Inputs, seed: int
+) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    """Return an output's rows after two launches whose input rows are all equal.
+
+    None: the launches cannot have the same rows, or one cannot be evaluated.
+    """
+    padded = _padded_shapes(first, second)
+    if padded is None:
+        return None
+    fill = partial(_same_rows, inputs=inputs)
+    before, after = (
+        _rows_of(replace(call, extents=padded), output, fill, seed) for call in (first, second)
+    )
+    if before is None or after is None or before.shape[1:] != after.shape[1:]:
+        return None
+    return before, after
 
 
 def _numbers(call: Call, excluded: Collection[str]) -> list[float]:

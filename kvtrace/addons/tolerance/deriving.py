@@ -7,7 +7,7 @@ without a reference, the kernel's own formula in exact arithmetic.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -87,19 +87,28 @@ def tolerance(
         Undecided: the kernel's path depends on its roundings.
     """
     ordered, meta = in_order(kernel, arguments, meta)
-    copies = copy.deepcopy(ordered)
-    names = list(parameters(kernel))
-    reference_results = None
-    if reference is not None:
-        reference_results = call_reference(
-            reference, dict(zip(names, ordered, strict=False)) | meta
-        )
-    launch = run(kernel, copies, grid, meta)
-    granted = GrantedRoundings(tf32, narrow)
-    derived = derive(
-        launch, reference_results, chance=chance, granted=granted, cancellation=cancellation
-    )
+    derived, _ = launch_and_derive(
+        kernel, copy.deepcopy(ordered), grid, meta, reference=reference, chance=chance,
+        granted=GrantedRoundings(tf32, narrow), cancellation=cancellation,
+    )  # fmt: skip
     return replace(derived, kernel=name_of(kernel))
+
+
+def launch_and_derive(
+    kernel: Any, given: Sequence[Any], grid: Any, by_name: Mapping[str, Any], *,
+    reference: Callable[..., Any] | None, chance: float, granted: GrantedRoundings,
+    cancellation: bool,
+) -> tuple[Tolerance, dict[str, Any]]:  # fmt: skip
+    """Call a reference, launch a kernel on the same arguments, which it may write, and `derive`.
+
+    Also return the arguments, which the launch has written, by their parameters.
+    """
+    arguments, meta = in_order(kernel, given, by_name)
+    by_parameter = dict(zip(parameters(kernel), arguments, strict=False)) | meta
+    results = None if reference is None else call_reference(reference, by_parameter)
+    launch = run(kernel, arguments, grid, meta)
+    derived = derive(launch, results, chance=chance, granted=granted, cancellation=cancellation)
+    return derived, by_parameter
 
 
 def derive(

@@ -10,10 +10,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.addons.tolerance.deriving import derive
-from kvtrace.addons.tolerance.launched import NotDerived, in_order, parameters, run
+from kvtrace.addons.tolerance.deriving import launch_and_derive
+from kvtrace.addons.tolerance.launched import NotDerived
 from kvtrace.addons.tolerance.outputs import Output, Tolerance
-from kvtrace.addons.tolerance.references import as_array, call_reference
+from kvtrace.addons.tolerance.references import as_array
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.shadows.errors.analysis import CHANCE
 from kvtrace.evaluate.shadows.errors.exact_values import Numbers
@@ -91,18 +91,11 @@ class Compared:
             NotDerived: nothing was launched, or the reference does not fit.
             Undecided: the kernel's path depends on its roundings.
         """
-        arguments, meta = in_order(self.kernel, given, by_name)
-        by_parameter = dict(zip(parameters(self.kernel), arguments, strict=False))
-        reference_results = call_reference(self.reference, by_parameter | meta)
-        launch = run(self.kernel, arguments, grid, meta)
-        derived = derive(
-            launch,
-            reference_results,
-            chance=self.chance,
-            granted=self.granted,
-            cancellation=self.cancellation,
-        )
-        actual = {name: (by_parameter | meta)[name] for name in derived.outputs}
+        derived, by_parameter = launch_and_derive(
+            self.kernel, given, grid, by_name, reference=self.reference, chance=self.chance,
+            granted=self.granted, cancellation=self.cancellation,
+        )  # fmt: skip
+        actual = {name: by_parameter[name] for name in derived.outputs}
         assert_close(
             actual, derived, bound=self.bound, meaning=self.meaning, undecided=self.undecided
         )
