@@ -13,3 +13,10 @@ def verdicts(found: Invariance) -> set[str]:
     assert found.failures == ()
     assert found.outputs
     return {each.verdict for each in found.outputs}
+
+
+def is_proven(
+    judged: Judged, launch: Callable[[int], object], sizes: tuple[int, ...] = (3, 9)
+) -> bool:
+    """Launch at some sizes of the batch; return whether all outputs are proven invariant."""
+    return verdicts(judged(lambda: [launch(size) for size in sizes])) == {"proven"}

@@ -6,9 +6,7 @@ import triton
 import triton.language as tl
 
 from tests.addons.invariance.inputs import tensor
-from tests.addons.invariance.judging import Judged, verdicts
-
-SIZES = (3, 9)
+from tests.addons.invariance.judging import Judged, is_proven, verdicts
 
 
 @triton.jit
@@ -36,12 +34,11 @@ def _heads(q, kv, out, lse, stride, VALID: tl.constexpr, ACTIVE: tl.constexpr, O
 def test_mask_that_ends_lanes_at_the_next_block_determines_the_block(
     judged: Judged, active: int, other: bool, proven: bool
 ) -> None:
-    def launch() -> None:
-        for rows in SIZES:
-            q, kv = tensor(rows, 8, 64, seed=1), tensor(rows, 128, seed=2)
-            _heads[(rows, 2)](q, kv, torch.empty_like(q), q[..., 0].clone(), 512, 4, active, other)
+    def launch(rows: int) -> None:
+        q, kv = tensor(rows, 8, 64, seed=1), tensor(rows, 128, seed=2)
+        _heads[(rows, 2)](q, kv, torch.empty_like(q), q[..., 0].clone(), 512, 4, active, other)
 
-    assert (verdicts(judged(launch)) == {"proven"}) == proven
+    assert is_proven(judged, launch) == proven
 
 
 @triton.jit
@@ -57,12 +54,11 @@ def _digits(x, out, ROWS: tl.constexpr, WHICH: tl.constexpr):
 def test_only_a_scale_by_the_row_part_of_the_program_number_is_not_proven(
     judged: Judged, which: int, proven: bool
 ) -> None:
-    def launch() -> None:
-        for rows in SIZES:
-            x = tensor(rows, 64, 2, seed=1)
-            _digits[(4 * 2 * rows,)](x, torch.empty_like(x), rows, which)
+    def launch(rows: int) -> None:
+        x = tensor(rows, 64, 2, seed=1)
+        _digits[(4 * 2 * rows,)](x, torch.empty_like(x), rows, which)
 
-    assert (verdicts(judged(launch)) == {"proven"}) == proven
+    assert is_proven(judged, launch) == proven
 
 
 @triton.jit
@@ -76,12 +72,11 @@ def _columns_first(x, out, stride, TILES: tl.constexpr, SCALED: tl.constexpr):
 
 @pytest.mark.parametrize("scaled", [False, True])
 def test_scaling_by_a_tile_number_is_a_dependence_on_the_row(judged: Judged, scaled: bool) -> None:
-    def launch() -> None:
-        for tiles in (2, 4):
-            x = tensor(16 * tiles, 5, seed=1)
-            _columns_first[(5 * tiles,)](x, torch.empty_like(x), 5, tiles, scaled)
+    def launch(tiles: int) -> None:
+        x = tensor(16 * tiles, 5, seed=1)
+        _columns_first[(5 * tiles,)](x, torch.empty_like(x), 5, tiles, scaled)
 
-    assert (verdicts(judged(launch)) == {"proven"}) == (not scaled)
+    assert is_proven(judged, launch, (2, 4)) == (not scaled)
 
 
 @triton.jit
@@ -107,16 +102,15 @@ def _experts(
 def test_grouped_tiles_of_gathered_rows_have_rows_of_the_index_tensor(
     judged: Judged, after: int, shift: int
 ) -> None:
-    def launch() -> None:
-        for blocks in (2, 6):
-            rows = 16 * blocks
-            x, w = tensor(rows, 32, seed=1), tensor(2, 32, 40, seed=2)
-            tokens = torch.arange(rows + 1, dtype=torch.int32, device="cpu").to(x.device) % rows
-            experts = torch.zeros(blocks + 1, dtype=torch.int32, device="cpu").to(x.device)
-            out = torch.empty_like(x[:, :1]).expand(rows, 40).contiguous()
-            _experts[(3 * blocks,)](x, w, tokens, experts, out, 40, blocks, 4, after, shift)
+    def launch(blocks: int) -> None:
+        rows = 16 * blocks
+        x, w = tensor(rows, 32, seed=1), tensor(2, 32, 40, seed=2)
+        tokens = torch.arange(rows + 1, dtype=torch.int32, device="cpu").to(x.device) % rows
+        experts = torch.zeros(blocks + 1, dtype=torch.int32, device="cpu").to(x.device)
+        out = torch.empty_like(x[:, :1]).expand(rows, 40).contiguous()
+        _experts[(3 * blocks,)](x, w, tokens, experts, out, 40, blocks, 4, after, shift)
 
-    assert (verdicts(judged(launch)) == {"proven"}) == (after == shift == 0)
+    assert is_proven(judged, launch, (2, 6)) == (after == shift == 0)
 
 
 @triton.jit
@@ -129,12 +123,11 @@ def _quarters(x, out, stride, FIRST: tl.constexpr, READ: tl.constexpr):
 
 @pytest.mark.parametrize("read", [0, 16])
 def test_constant_begin_of_an_index_is_part_of_the_coordinate(judged: Judged, read: int) -> None:
-    def launch() -> None:
-        for rows in SIZES:
-            x = tensor(rows + 1, 32, seed=1)[:rows]
-            _quarters[(rows, 6)](x, torch.empty_like(x), 32, 4, read)
+    def launch(rows: int) -> None:
+        x = tensor(rows + 1, 32, seed=1)[:rows]
+        _quarters[(rows, 6)](x, torch.empty_like(x), 32, 4, read)
 
-    assert (verdicts(judged(launch)) == {"proven"}) == (read == 0)
+    assert is_proven(judged, launch) == (read == 0)
 
 
 @triton.jit
@@ -150,13 +143,11 @@ def _row_of_blocks(x, out, WIDTH: tl.constexpr, BLOCK: tl.constexpr, NEIGHBOR: t
 def test_of_two_grid_axes_with_equal_steps_the_single_program_is_ignored(
     judged: Judged, neighbor: int
 ) -> None:
-    def launch() -> None:
-        for rows in SIZES:
-            x = tensor(rows, 40, seed=1)
-            _row_of_blocks[(rows, 1)](x, torch.empty_like(x[:, :1]), 40, 64, neighbor)
+    def launch(rows: int) -> None:
+        x = tensor(rows, 40, seed=1)
+        _row_of_blocks[(rows, 1)](x, torch.empty_like(x[:, :1]), 40, 64, neighbor)
 
-    found = verdicts(judged(launch))
-    assert (found == {"proven"}) == (neighbor == 0)
+    assert is_proven(judged, launch) == (neighbor == 0)
 
 
 @triton.jit
@@ -197,10 +188,9 @@ def _either(x, kinds, out, M, BY_SIZE: tl.constexpr):
 def test_row_count_that_chooses_between_stores_is_a_dependence(
     judged: Judged, by_size: bool
 ) -> None:
-    def launch() -> None:
-        for rows in SIZES:
-            x = tensor(rows, 32, seed=1)
-            kinds = torch.full((rows,), 5, dtype=torch.int32, device="cpu").to(x.device)
-            _either[(rows,)](x, kinds, torch.empty_like(x), rows, by_size)
+    def launch(rows: int) -> None:
+        x = tensor(rows, 32, seed=1)
+        kinds = torch.full((rows,), 5, dtype=torch.int32, device="cpu").to(x.device)
+        _either[(rows,)](x, kinds, torch.empty_like(x), rows, by_size)
 
-    assert (verdicts(judged(launch)) == {"proven"}) == (not by_size)
+    assert is_proven(judged, launch) == (not by_size)

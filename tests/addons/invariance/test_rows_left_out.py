@@ -8,7 +8,7 @@ import triton
 import triton.language as tl
 
 from tests.addons.invariance.inputs import tensor
-from tests.addons.invariance.judging import Judged, verdicts
+from tests.addons.invariance.judging import Judged, is_proven, verdicts
 
 
 @triton.jit
@@ -89,12 +89,11 @@ def _weighted(x, weights, y, period, N: tl.constexpr):
 def test_rows_of_incomplete_sequences_are_proven(
     judged: Judged, sizes: tuple[int, ...], right: bool
 ) -> None:
-    def launch() -> None:
-        for rows in sizes:
-            x = tensor(rows, 16, seed=1)
-            _weighted[(rows,)](x, tensor(3, 16, seed=2), torch.empty_like(x), 3, 16)
+    def launch(rows: int) -> None:
+        x = tensor(rows, 16, seed=1)
+        _weighted[(rows,)](x, tensor(3, 16, seed=2), torch.empty_like(x), 3, 16)
 
-    assert (verdicts(judged(launch)) == {"proven"}) == right
+    assert is_proven(judged, launch, sizes) == right
 
 
 @triton.jit
@@ -172,12 +171,11 @@ def _transposed(x, scales, y, stride, N: tl.constexpr):
 
 
 def test_column_major_scales_are_the_rows_own_data(judged: Judged) -> None:
-    def launch() -> None:
-        for rows in (3, 5, 12):
-            x, scales = tensor(rows, 16, seed=1), tensor(2, rows, seed=2).t()
-            _transposed[(rows,)](x, scales, torch.empty_like(x), rows, 16)
+    def launch(rows: int) -> None:
+        x, scales = tensor(rows, 16, seed=1), tensor(2, rows, seed=2).t()
+        _transposed[(rows,)](x, scales, torch.empty_like(x), rows, 16)
 
-    assert verdicts(judged(launch)) == {"proven"}
+    assert is_proven(judged, launch, (3, 5, 12))
 
 
 @triton.jit
@@ -188,13 +186,12 @@ def _three_begins(begins, y):
 
 
 def test_lengths_of_two_rows_are_a_dependence_on_other_rows(judged: Judged) -> None:
-    def launch() -> None:
-        for rows in (3, 5, 9):
-            begins = torch.arange(0, 4 * rows + 8, 4, dtype=torch.int32, device="cpu")
-            begins = begins.to(tensor(1, seed=1).device)
-            _three_begins[(rows,)](begins, torch.empty_like(begins[:rows]))
+    def launch(rows: int) -> None:
+        begins = torch.arange(0, 4 * rows + 8, 4, dtype=torch.int32, device="cpu")
+        begins = begins.to(tensor(1, seed=1).device)
+        _three_begins[(rows,)](begins, torch.empty_like(begins[:rows]))
 
-    assert verdicts(judged(launch)) != {"proven"}
+    assert not is_proven(judged, launch, (3, 5, 9))
 
 
 @triton.jit
@@ -211,13 +208,12 @@ def _halves(x, begins, y, N: tl.constexpr):
 
 
 def test_two_stores_masked_by_the_rows_length_are_proven(judged: Judged) -> None:
-    def launch() -> None:
-        for rows in (3, 5, 9):
-            x = tensor(4 * rows, 32, seed=1)
-            begins = torch.arange(0, 4 * rows + 1, 4, dtype=torch.int32, device="cpu")
-            _halves[(rows,)](x, begins.to(x.device), torch.empty_like(x), 16)
+    def launch(rows: int) -> None:
+        x = tensor(4 * rows, 32, seed=1)
+        begins = torch.arange(0, 4 * rows + 1, 4, dtype=torch.int32, device="cpu")
+        _halves[(rows,)](x, begins.to(x.device), torch.empty_like(x), 16)
 
-    assert verdicts(judged(launch)) == {"proven"}
+    assert is_proven(judged, launch, (3, 5, 9))
 
 
 @triton.jit

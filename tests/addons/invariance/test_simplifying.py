@@ -6,7 +6,7 @@ import triton
 import triton.language as tl
 
 from tests.addons.invariance.inputs import tensor
-from tests.addons.invariance.judging import Judged, verdicts
+from tests.addons.invariance.judging import Judged, is_proven
 
 
 @triton.jit
@@ -23,13 +23,12 @@ def _exchanged(x, y, M, FLIPS: tl.constexpr, READ: tl.constexpr, N: tl.constexpr
 def test_programs_that_swap_rows_are_proven_if_they_read_their_own_row(
     judged: Judged, flips: int, read: str, right: bool
 ) -> None:
-    def launch() -> None:
-        for rows in (3, 5, 12):
-            x = tensor(rows, 16, seed=1)
-            grid = (triton.cdiv(rows, 4) * 4,)
-            _exchanged[grid](x, torch.empty_like(x), rows, flips, read, 16)
+    def launch(rows: int) -> None:
+        x = tensor(rows, 16, seed=1)
+        grid = (triton.cdiv(rows, 4) * 4,)
+        _exchanged[grid](x, torch.empty_like(x), rows, flips, read, 16)
 
-    assert (verdicts(judged(launch)) == {"proven"}) == right
+    assert is_proven(judged, launch, (3, 5, 12)) == right
 
 
 @triton.jit
@@ -47,12 +46,11 @@ def _by_numbers(x, y, M, FACTOR: tl.constexpr, N: tl.constexpr):
 def test_condition_true_for_every_batch_size_is_no_dependence(
     judged: Judged, factor: str, right: bool
 ) -> None:
-    def launch() -> None:
-        for rows in (3, 5, 12):
-            x = tensor(rows, 16, seed=1)
-            _by_numbers[(rows,)](x, torch.empty_like(x), rows, factor, 16)
+    def launch(rows: int) -> None:
+        x = tensor(rows, 16, seed=1)
+        _by_numbers[(rows,)](x, torch.empty_like(x), rows, factor, 16)
 
-    assert (verdicts(judged(launch)) == {"proven"}) == right
+    assert is_proven(judged, launch, (3, 5, 12)) == right
 
 
 @triton.jit(do_not_specialize=["switch"])
@@ -84,13 +82,12 @@ def _sorted(x, y, M, ACROSS: tl.constexpr, ROWS: tl.constexpr, N: tl.constexpr):
 
 @pytest.mark.parametrize("across", [False, True])
 def test_rows_sorted_within_a_tile_are_independent(judged: Judged, across: bool) -> None:
-    def launch() -> None:
-        for rows in (3, 5):
-            x = tensor(rows, 8, seed=1)
-            grid = (triton.cdiv(rows, 4),)
-            _sorted[grid](x, torch.empty_like(x), rows, across, 4, 8)
+    def launch(rows: int) -> None:
+        x = tensor(rows, 8, seed=1)
+        grid = (triton.cdiv(rows, 4),)
+        _sorted[grid](x, torch.empty_like(x), rows, across, 4, 8)
 
-    assert (verdicts(judged(launch)) == {"proven"}) == (not across)
+    assert is_proven(judged, launch, (3, 5)) == (not across)
 
 
 @triton.jit
@@ -102,10 +99,9 @@ def _divided(x, y, M, N, BLOCK: tl.constexpr):
 
 
 def test_remainder_of_division_by_an_argument_is_below_the_argument(judged: Judged) -> None:
-    def launch() -> None:
-        for rows in (3, 5, 12):
-            x = tensor(rows, 20, seed=1)
-            grid = (triton.cdiv(20 * rows, 64),)
-            _divided[grid](x, torch.empty_like(x), rows, 20, 64)
+    def launch(rows: int) -> None:
+        x = tensor(rows, 20, seed=1)
+        grid = (triton.cdiv(20 * rows, 64),)
+        _divided[grid](x, torch.empty_like(x), rows, 20, 64)
 
-    assert verdicts(judged(launch)) == {"proven"}
+    assert is_proven(judged, launch, (3, 5, 12))

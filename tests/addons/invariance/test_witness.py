@@ -8,7 +8,7 @@ import triton
 import triton.language as tl
 
 from tests.addons.invariance.inputs import tensor
-from tests.addons.invariance.judging import Judged, verdicts
+from tests.addons.invariance.judging import Judged, is_proven, verdicts
 
 SIZES = (3, 5, 12)
 
@@ -225,14 +225,13 @@ def _summed(x, y, M, MODE: tl.constexpr, N: tl.constexpr):
 def test_integer_sums_of_a_fixed_number_of_programs_are_proven(
     judged: Judged, mode: str, right: bool
 ) -> None:
-    def launch() -> None:
-        for rows in (2, 3, 5):
-            parts = {"more programs": min(rows, 4), "overlapping": 1, "lanes": 1}.get(mode, 4)
-            lanes = 2 * rows if mode == "lanes" else 8
-            lanes = triton.next_power_of_2(lanes)
-            _summed[(rows, parts)](integers(rows, 4, 8), integers(rows), rows, mode, lanes)
+    def launch(rows: int) -> None:
+        parts = {"more programs": min(rows, 4), "overlapping": 1, "lanes": 1}.get(mode, 4)
+        lanes = 2 * rows if mode == "lanes" else 8
+        lanes = triton.next_power_of_2(lanes)
+        _summed[(rows, parts)](integers(rows, 4, 8), integers(rows), rows, mode, lanes)
 
-    assert (verdicts(judged(launch)) == {"proven"}) == right
+    assert is_proven(judged, launch, (2, 3, 5)) == right
 
 
 @triton.jit
