@@ -154,27 +154,21 @@ RACES = {
 
 
 @pytest.mark.parametrize("name", RACES)
-def test_formulas_find_races_and_show_two_programs(name):
-    found = [v for v in on_formulas(call_of(*RACES[name])) if v.verdict == "violation"]
-
-    assert found
-    for verdict in found:
-        assert verdict.program != verdict.other_program
-        assert None not in (verdict.address_offset, verdict.lane, verdict.iteration)
-
-
-@pytest.mark.parametrize("name", RACES)
-def test_both_programs_of_a_race_touch_its_byte_when_they_are_run(name):
+def test_formulas_find_races_and_show_two_programs_that_touch_a_byte(name):
     call = call_of(*RACES[name])
     seen = watched_run(call.module, call.arguments, call.grid)
-    for found in (v for v in on_formulas(call) if v.verdict == "violation"):
+    shown = [v for v in on_formulas(call) if v.verdict == "violation"]
+
+    assert shown
+    for found in shown:
+        assert found.program != found.other_program
+        assert None not in (found.address_offset, found.lane, found.iteration)
         mine, others = (
             bytes_of(seen, call.arguments, op, linear(program, call.grid))
             for op, program in (
                 (found.op, found.program), (found.other_op, found.other_program),
             )
         )  # fmt: skip
-
         tensor = next(a for a in call.arguments if a.name == found.arg)
         assert found.address_offset + tensor.offset_bytes in {byte for _, byte in mine}
         assert mine & others

@@ -1,12 +1,8 @@
 """Meetings over a grid, found from the smallest and largest program of each byte alone."""
 
-from itertools import combinations_with_replacement
-
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from corpus.kernels import memory
 from kvtrace.evaluate import Access, Storage, TensorArgument
@@ -15,7 +11,6 @@ from kvtrace.verdicts.conflicts import race_evaluated as sweeping
 from kvtrace.verdicts.conflicts.parts import roles_of
 from kvtrace.verdicts.conflicts.race_evaluated import Sweep
 from tests.kernels.launching import compile_for
-from tests.support.thorough import usually
 from tests.verdicts import race_kernels as kernels
 
 BYTES = 64
@@ -47,65 +42,17 @@ def shared_storage(module):
     ]
 
 
-_TOUCHES = st.lists(
-    st.tuples(
-        st.integers(0, 2),  # which op
-        st.sampled_from([1, 2, 4, 8]),
-        st.lists(st.tuples(st.integers(-4, BYTES + 4), st.integers(0, 5)), min_size=1, max_size=6),
-        st.booleans(),
-    ),
-    min_size=1,
-    max_size=6,
-)
+def test_meetings_begin_with_a_writing_access_and_are_those_of_clashing_ops(module):
+    """Meetings of bytes are those of sets (test_touches), and of the rule (test_race_soundness)."""
+    ops = {op.name: op for op in module.ops if op.index in roles_of(module).by_op}
+    load, store = ops["tt.load"], ops["tt.store"]
+    sweep = Sweep(module, shared_storage(module))
+    for op, argument, start, program in ((load, 0, 4, 0), (load, 0, 8, 1), (store, 1, 0, 2)):
+        sweep.access(access(op, argument, 4, [start], [program]))
 
-
-@settings(max_examples=usually(37, thorough=150), deadline=None)
-@given(touches=_TOUCHES)
-def test_meetings_are_those_found_with_sets_of_programs(module, touches):
-    ops = [op for op in module.ops if op.index in roles_of(module).by_op]
-    assert len(ops) == 3
-    arguments = shared_storage(module)
-    sweep = Sweep(module, arguments)
-    sets = {}
-    for which, width, elements, aligned in touches:
-        places = [(start // width * width if aligned else start) for start, _ in elements]
-        programs = [program for _, program in elements]
-        argument = which % 2
-        sweep.access(access(ops[which], argument, width, places, programs))
-        for place, program in zip(places, programs, strict=True):
-            start = place + arguments[argument].offset_bytes
-            if start < 0 or start + width > BYTES:
-                continue
-            for byte in range(start, start + width):
-                key = ops[which].index, width
-                sets.setdefault(key, {}).setdefault(byte, set()).add(program)
-
-    expected = {}
-    parts = roles_of(module).by_op
-    for one, other in combinations_with_replacement(sorted(sets), 2):
-        if not parts[one[0]].clashes(parts[other[0]], one_width=one[1] == other[1]):
-            continue
-        bytes_ = {
-            byte
-            for byte, who in sets[one].items()
-            if byte in sets[other] and len(who | sets[other][byte]) > 1
-        }
-        if bytes_:
-            pair = tuple(sorted((one[0], other[0])))
-            expected[pair] = expected.get(pair, set()) | bytes_
-    found = {}
-    for meeting in sweep.meetings():
-        pair = tuple(sorted((meeting.first.index, meeting.second.index)))
-        found[pair] = found.get(pair, set()) | set(meeting.bytes.tolist())
-        assert parts[meeting.first.index].writes
-        assert meeting.programs[0] != meeting.programs[1]
-        for op, program in zip((meeting.first, meeting.second), meeting.programs, strict=True):
-            assert any(
-                program in touched.get(int(meeting.bytes[0]), ())
-                for key, touched in sets.items()
-                if key[0] == op.index
-            )
-    assert found == expected
+    (meeting,) = sweep.meetings()
+    assert (meeting.first, meeting.second, meeting.programs) == (store, load, (2, 0))
+    assert meeting.bytes.tolist() == [4, 5, 6, 7]
 
 
 def test_a_meeting_with_an_uncertain_access_is_uncertain(module):
