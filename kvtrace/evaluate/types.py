@@ -84,16 +84,7 @@ def _dtype(name: str) -> np.dtype[Any]:
 
 
 _SHORT_NAMES: Final = {
-    "i1": "i1",
-    "u1": "i1",
-    "i8": "i8",
-    "u8": "i8",
-    "i16": "i16",
-    "u16": "i16",
-    "i32": "i32",
-    "u32": "i32",
-    "i64": "i64",
-    "u64": "i64",
+    **{f"{sign}{bits}": f"i{bits}" for sign in "iu" for bits in (1, 8, 16, 32, 64)},
     "fp16": "f16",
     "bf16": "bf16",
     "fp32": "f32",

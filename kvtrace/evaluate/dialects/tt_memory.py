@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import gcd
 from typing import Any
 
@@ -69,28 +70,39 @@ def addptr(op: Op, compiler: Compiler) -> Step:
 
 @semantics("tt.load", "tt.atomic_load")
 def load(op: Op, _compiler: Compiler) -> Step:
-    """Return the step of a load; masked-off lanes have `other`, or zero as in NVIDIA's code."""
-    loaded_type = value_type(op.results[0].type)
-    type_ = _type_in_memory(loaded_type)
-    pointer, mask, other = op.operand("pointer").id, slot_of(op, "mask"), slot_of(op, "other")
-    result = op.results[0].id
+    """Return the step of a load."""
+    loaded_type, result = value_type(op.results[0].type), op.results[0].id
+    type_, pointer = _type_in_memory(loaded_type), op.operand("pointer").id
+    loaded = masked_load(op, loaded_type)
     is_strong = op.name != "tt.load" or bool(attribute(op, "isVolatile", default=False))
 
     def step(values: list[Any], scope: Scope) -> None:
         if is_strong:
             let_others_run(op, scope, values[pointer])
-        fill = None
-        if other is not None:
-            fill = values[other]
-            if loaded_type.pointer:
-                fill = addresses_of(scope.launch, fill, type_)
-            if not isinstance(fill, Unknown):
-                fill = to_array(fill, type_)
-        mask_value = None if mask is None else values[mask]
-        loaded = scope.launch.memory.load(op, scope, values[pointer], mask_value, fill, type_)
-        values[result] = pointers_at(scope.launch, loaded, type_) if loaded_type.pointer else loaded
+        value = loaded(values, scope)
+        values[result] = pointers_at(scope.launch, value, type_) if loaded_type.pointer else value
 
     return step
+
+
+def masked_load(op: Op, loaded_type: ValueType) -> Callable[[list[Any], Scope], Any]:
+    """Return a function that loads as an op says; pointers are loaded as addresses.
+
+    Masked-off lanes have `other`, or zero as in NVIDIA's code.
+    """
+    type_ = _type_in_memory(loaded_type)
+    pointer, mask, other = op.operand("pointer").id, slot_of(op, "mask"), slot_of(op, "other")
+
+    def loaded(values: list[Any], scope: Scope) -> Any:
+        fill = None if other is None else values[other]
+        if loaded_type.pointer and other is not None:
+            fill = addresses_of(scope.launch, fill, type_)
+        if fill is not None and not isinstance(fill, Unknown):
+            fill = to_array(fill, type_)
+        mask_value = None if mask is None else values[mask]
+        return scope.launch.memory.load(op, scope, values[pointer], mask_value, fill, type_)
+
+    return loaded
 
 
 def _type_in_memory(type_: ValueType) -> ValueType:

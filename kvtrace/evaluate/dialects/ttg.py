@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.evaluate.compiler import Compiler, computed, slot_of
+from kvtrace.evaluate.compiler import Compiler, computed
 from kvtrace.evaluate.dialects.tt_dot import unpacked
+from kvtrace.evaluate.dialects.tt_memory import masked_load
 from kvtrace.evaluate.registry import Step, place, semantics, unsupported
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.shared_layouts import element_places, reinterprets
@@ -160,18 +161,11 @@ def memdesc_index(op: Op, compiler: Compiler) -> Step:
 @semantics("ttg.async_copy_global_to_local")
 def async_copy_global_to_local(op: Op, _compiler: Compiler) -> Step:
     """Return the step that begins a copy; masked-off lanes get `other`, or zero."""
-    target = op.operand("shared").id
-    type_ = value_type(op.operand("shared").type)
-    pointer, mask, other = op.operand("pointer").id, slot_of(op, "mask"), slot_of(op, "other")
+    target, type_ = op.operand("shared").id, value_type(op.operand("shared").type)
+    loaded = masked_load(op, type_)
 
     def step(values: list[Any], scope: Scope) -> None:
-        fill = None if other is None else values[other]
-        if fill is not None and not isinstance(fill, Unknown):
-            fill = to_array(fill, type_)
-        mask_value = None if mask is None else values[mask]
-        launch = scope.launch
-        loaded = launch.memory.load(op, scope, values[pointer], mask_value, fill, type_)
-        launch.shared.copy(op, scope, values[target], loaded, type_)
+        scope.launch.shared.copy(op, scope, values[target], loaded(values, scope), type_)
 
     return step
 
