@@ -13,6 +13,7 @@ from kvtrace.evaluate.dialects import load_dialects
 from kvtrace.evaluate.dialects.arith_fused import FusedSum, fused_sums, moved
 from kvtrace.evaluate.errors import TooLarge, UnsupportedOp
 from kvtrace.evaluate.known import KnownValues
+from kvtrace.evaluate.lifetimes import dying_values
 from kvtrace.evaluate.registry import (
     ELEMENTWISE,
     FACTORED,
@@ -22,7 +23,6 @@ from kvtrace.evaluate.registry import (
     place,
     unsupported,
 )
-from kvtrace.evaluate.reuse import InPlace, dying_values, in_place
 from kvtrace.evaluate.rounding import rounding_to
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import TOKEN, ValueType, element_of, value_type
@@ -204,11 +204,7 @@ class Compiler:
         if factor is not None and all(type_.element.kind == "i" for type_ in types):
             step = _factored_step(factor, extra, slots, types[0], op.results[0].id)
         else:
-            dtype = result_type.element.value
-            plain = self.instrument is None and not extra and not result_type.element.rounded
-            plain = plain and all(type_.element.value == dtype for type_ in types)
-            form = in_place(op, self.module, meaning.function, dtype) if plain else None
-            step = _array_step(function, slots, types, op.results[0].id, form)
+            step = _array_step(function, slots, types, op.results[0].id)
         fused = None if self.instrument else fused_sums(self.module).get(op.index)
         if fused is not None:
             step = _fused_step(fused, step, op.results[0].id)
@@ -344,11 +340,7 @@ def typed_result(*names: str) -> None:
 
 
 def _array_step(
-    function: Callable[..., Any],
-    slots: list[int],
-    types: list[ValueType],
-    result: int,
-    form: InPlace | None = None,
+    function: Callable[..., Any], slots: list[int], types: list[ValueType], result: int
 ) -> Step:
     pairs = list(zip(slots, types, strict=True))
     array = np.ndarray
@@ -363,12 +355,6 @@ def _array_step(
                     return
                 value = to_array(value, type_)
             operands.append(value)
-        if form is not None:
-            value = None  # a reference keeps memory from being used again
-            reused = form.result(values, slots, operands)
-            if reused is not None:
-                values[result] = reused
-                return
         values[result] = function(*operands)
 
     return step
@@ -377,7 +363,7 @@ def _array_step(
 def _fused_step(fused: FusedSum, plain: Step, result: int) -> Step:
     """Return the step of a sum fused with a product; that of the op if an operand is unknown."""
     terms = [(value.id, value_type(value.type), axes) for value, axes in fused.terms]
-    function, rounding = fused.into(), rounding_to(fused.element)
+    function, rounding = fused.function(), rounding_to(fused.element)
 
     def step(values: list[Any], scope: Scope) -> None:
         if unknown_of(values[slot] for slot, _, _ in terms) is not None:

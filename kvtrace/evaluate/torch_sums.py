@@ -66,17 +66,14 @@ def _rounds_once(dtype: np.dtype[Any]) -> bool:
     near = 1 + 2.0 ** (-12 if dtype == np.float32 else -27)
     for count in (1, 5, 67):
         factor = np.full(count, near, dtype)
-        if np.any(fused_sum(factor, factor, -factor * factor, None) != (near - 1) ** 2):
+        if np.any(fused_sum(factor, factor, -factor * factor) != (near - 1) ** 2):
             return False
     return True
 
 
-def fused_sum(
-    left: Array, right: Array, addend: Array, out: Array | None, *, negative: bool = False
-) -> Array:
-    """Return ±left * right + addend, stored in `out` if it is given."""
+def fused_sum(left: Array, right: Array, addend: Array, *, negative: bool = False) -> Array:
+    """Return ±left * right + addend."""
     torch: Any = sys.modules["torch"]
     tensors = map(torch.from_numpy, (addend, left, right))
-    target = None if out is None else torch.from_numpy(out)
-    result = torch.addcmul(*tensors, value=-1 if negative else 1, out=target)
-    return result.numpy() if out is None else out
+    result: Array = torch.addcmul(*tensors, value=-1 if negative else 1).numpy()
+    return result

@@ -53,12 +53,9 @@ class FusedSum:
         """The three values, with their axes."""
         return tuple((v, t.axes) for t in (self.product, self.addend) for v in t.values)
 
-    def into(self) -> Callable[..., Array]:
-        """Return the function (three arrays, out) that stores the sum and returns it.
-
-        The caller rounds the result to types that NumPy lacks.
-        """
-        return partial(_fused_into, self.element.name, self.negates_product, self.negates_addend)
+    def function(self) -> Callable[..., Array]:
+        """Return the function of three arrays; the caller rounds to types that NumPy lacks."""
+        return partial(_fused, self.element.name, self.negates_product, self.negates_addend)
 
 
 @once_per_module
@@ -228,11 +225,11 @@ def moved(array: Array, axes: Axes) -> Array:
     return array[(slice(None), *(None if axis is None else slice(None) for axis in axes))]
 
 
-def _fused_into(
+def _fused(
     element: str, negates_product: bool, negates_addend: bool, left: Array, right: Array,
-    addend: Array, out: Array | None = None,
+    addend: Array,
 ) -> Array:  # fmt: skip
-    """Return ±left * right ± addend, rounded once (bf16: to odd), in `out` if it is given."""
+    """Return ±left * right ± addend, rounded once (bf16: to odd)."""
     dtype = element_of(element).value
     left, right, addend = (np.asarray(a, dtype) for a in (left, right, addend))
     if negates_addend:
@@ -240,19 +237,14 @@ def _fused_into(
     from kvtrace.evaluate import torch_sums  # which a process without products needs not
 
     if element in ("f32", "f64") and torch_sums.fuses(left, right, addend):
-        return torch_sums.fused_sum(left, right, addend, out, negative=negates_product)
+        return torch_sums.fused_sum(left, right, addend, negative=negates_product)
     if negates_product:
         left = -left
     if element == "bf16":
-        result = fused_to_odd(left, right, addend)
-    elif element == "f32":
-        result = _in_single(left, right, addend)
-    else:
-        result = fused_multiply_add("rn", left, right, addend)
-    if out is None:
-        return result
-    out[...] = result
-    return out
+        return fused_to_odd(left, right, addend)
+    if element == "f32":
+        return _in_single(left, right, addend)
+    return fused_multiply_add("rn", left, right, addend)
 
 
 def _in_single(left: Array, right: Array, addend: Array) -> Array:
