@@ -295,3 +295,22 @@ def test_script_names_what_cannot_be_compiled_and_continues(cold, tmp_path, caps
     assert "compiled 1 of 9 calls for hip:gfx942" in done.stdout
     assert done.stderr.count("scale (of the program that was recorded: move it to a module)") == 1
     assert "not compiled: kernels.tiled: AttributeError" in done.stderr
+
+
+@pytest.mark.process
+def test_script_answers_what_modules_ask_of_the_targets_gpu(cold, tmp_path):
+    script = tmp_path / "warmup.py"
+    assert main(["convert", "warmup", str(cold), "-o", str(script)]) == 0
+    asks = "\nimport torch\nassert torch.cuda.get_device_capability() == (8, 9)\n"
+    (tmp_path / "kernels.py").write_text(KERNELS + asks)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "TRITON_CACHE_DIR": str(tmp_path)}
+
+    def run(target: str):
+        words = ("--jobs", "1", "--target", target)
+        return warm_python().run(script, *words, folder=tmp_path, environment=environment)
+
+    done = run("cuda:89")
+    assert done.stdout.startswith("compiled 9 of 9 calls for cuda:89"), done.stderr
+    refused = run("sm_90")
+    assert refused.returncode == 2
+    assert "--target sm_90 is none: name one such as cuda:90 or hip:gfx942" in refused.stderr
