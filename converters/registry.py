@@ -7,7 +7,7 @@ is imported when the converter is used.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from kvtrace import registry
 from kvtrace.schema.errors import BadSetting, nearest
@@ -70,27 +70,37 @@ def load_converter(name: str) -> Converter:
         BadSetting: no converter has the name, or the registered object is not a converter.
 
     """
-    return _checked(name, load_named("converters", "converter", name, converter_names()))
+    members = "summary, default_output and convert()"
+    converter: Converter = load_named("converter", name, converter_names(), Converter, members)
+    return converter
 
 
-def load_named(group: str, noun: str, name: str, names: tuple[str, ...]) -> object:
+def load_named(noun: str, name: str, names: tuple[str, ...], interface: type, members: str) -> Any:
     """Import and return what a group has under a name that a user gave.
 
     Args:
-        group: of the registry, without `kvtrace.`.
-        noun: what the group's names are names of, for the message.
+        noun: what is loaded; the group of the registry is named by its plural.
         name: what the user named.
         names: those that there are.
+        interface: what it must be.
+        members: what the interface has, for the message.
 
     Raises:
-        BadSetting: nothing has the name.
+        BadSetting: nothing has the name, or it is something else.
 
     """
+    group = f"{noun}s"
     entry = registry.entry(group, name)
     if entry is None:
         like, known = nearest(name, names), ", ".join(names)
         raise BadSetting(f"there is no {noun} {name!r}{like}: choose one of {known}")
-    return entry.load()
+    loaded = entry.load()
+    if not isinstance(loaded, interface):
+        raise BadSetting(
+            f"the {noun} {name!r} is a {type(loaded).__name__} without {members}: correct or "
+            "remove the package that registers it"
+        )
+    return loaded
 
 
 def reject_unknown_settings(name: str, settings: Mapping[str, str], known: tuple[str, ...]) -> None:
@@ -101,12 +111,3 @@ def reject_unknown_settings(name: str, settings: Mapping[str, str], known: tuple
         choices = f"its settings are {', '.join(known)}" if known else "it has no settings"
         like = nearest(setting, known)
         raise BadSetting(f"the converter {name} has no setting {setting!r}{like}; {choices}")
-
-
-def _checked(name: str, candidate: object) -> Converter:
-    if isinstance(candidate, Converter):
-        return candidate
-    raise BadSetting(
-        f"the converter {name!r} is a {type(candidate).__name__} without summary, "
-        "default_output and convert(): correct or remove the package that registers it"
-    )

@@ -387,4 +387,4 @@ def _named(symbol: str | None, kind: str | None) -> Named:
 
 def _as_samples(work: Integers, run: Integers, ns: Integers) -> Samples:
     works, counts = np.unique(work, return_counts=True)
-    return Samples(np.zeros(work.size, np.int64), work, run, ns, works, counts.astype(np.int64))
+    return Samples(work, run, ns, works, counts.astype(np.int64))

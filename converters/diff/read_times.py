@@ -74,12 +74,12 @@ class TimeStore:
         if len(variants) > 1:
             rows = rows[np.argsort(self._order[rows], kind="stable")]
         place = self._place[rows]
-        variant, work, run = (column[place] for column in (self._variant, self._work, self._run))
+        work, run = self._work[place], self._run[place]
         all_places = self._places[_index_ranges(self._first_place, variants)]
         works, number = np.unique(self._work[all_places], return_inverse=True)
         counts = summed_by(number, self._launched[all_places])
         is_launched = counts > 0
-        return Samples(variant, work, run, self._ns[rows], works[is_launched], counts[is_launched])
+        return Samples(work, run, self._ns[rows], works[is_launched], counts[is_launched])
 
 
 def _index_ranges(first: Integers, variants: Sequence[int]) -> Integers:

@@ -51,7 +51,6 @@ class Samples:
     `launched` has the number of all launches for each entry of `works`.
     """
 
-    variant: Whole
     work: Whole
     run: Whole
     ns: Whole
@@ -82,7 +81,7 @@ class Samples:
         return self._selected(np.sort(order[is_last]))
 
     def _selected(self, rows: npt.NDArray[np.generic]) -> "Samples":
-        columns = {name: getattr(self, name)[rows] for name in ("variant", "work", "run", "ns")}
+        columns = {name: getattr(self, name)[rows] for name in ("work", "run", "ns")}
         return replace(self, **columns)
 
 

@@ -125,8 +125,7 @@ _MEDIANS: Final = f"""
 """  # noqa: S608
 
 _CALLS: Final = """
-    SELECT variant, alike, arg_min(run, place), arg_min(call_id, place), sum(launches),
-        sum(tuning_launches)
+    SELECT variant, alike, arg_min(run, place), arg_min(call_id, place), sum(launches)
     FROM per_call GROUP BY variant, alike ORDER BY min(place)
 """
 
@@ -157,12 +156,8 @@ def kernel_medians(
 
 def fill_calls(database: duckdb.DuckDBPyConnection, variants: Sequence[Variant]) -> None:
     """Set `calls` of each variant, by `alike`; calls with the same hash are merged."""
-    for variant_index, alike, run, call_id, launches, tuning_launches in database.execute(
-        _CALLS
-    ).fetchall():
-        variants[variant_index].calls[alike] = Call(
-            run, call_id, int(launches), int(tuning_launches)
-        )
+    for variant_index, alike, run, call_id, launches in database.execute(_CALLS).fetchall():
+        variants[variant_index].calls[alike] = Call(run, call_id, int(launches))
 
 
 def fill_works(database: duckdb.DuckDBPyConnection, variants: Sequence[Variant]) -> None:

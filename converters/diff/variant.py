@@ -12,13 +12,12 @@ from kvtrace.figures.identity import KernelKey
 class Call:
     """The first of the calls of a variant that are equal but for addresses and recorded values.
 
-    `launches` and `tuning_launches` are those of all these calls.
+    `launches` are those of all these calls.
     """
 
     run: str
     call_id: int
     launches: int
-    tuning_launches: int
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 from kvtrace import registry
 from kvtrace.converters.importers.rows import RunRows
 from kvtrace.converters.registry import load_named
-from kvtrace.schema.errors import BadSetting, KvtraceError
+from kvtrace.schema.errors import KvtraceError
 
 
 class BadSource(KvtraceError):
@@ -87,12 +87,8 @@ def load_importer(name: str) -> Importer:
         BadSetting: no importer has the name, or the registered object is not an importer.
 
     """
-    importer = load_named("importers", "importer", name, importer_names())
-    if not isinstance(importer, Importer):
-        raise BadSetting(
-            f"the importer {name!r} is a {type(importer).__name__} without summary, recognizes() "
-            "and read(): correct or remove the package that registers it"
-        )
+    members = "summary, recognizes() and read()"
+    importer: Importer = load_named("importer", name, importer_names(), Importer, members)
     return importer
 
 

@@ -158,8 +158,8 @@ def test_sample_is_of_the_window_alone(tmp_path):
 
     assert chosen.launches == launches
     assert 0.15 * launches < chosen.ns.size < 0.3 * launches
-    rest = iter(np.stack([every.run, every.variant, every.ns], 1).tolist())
-    rows = np.stack([chosen.run, chosen.variant, chosen.ns], 1).tolist()
+    rest = iter(np.stack([every.run, every.work, every.ns], 1).tolist())
+    rows = np.stack([chosen.run, chosen.work, chosen.ns], 1).tolist()
     assert all(row in rest for row in rows)  # in the same order
 
 

@@ -29,13 +29,13 @@ def samples(ns, *, work=0, runs=1):
     zeros = np.zeros(len(ns), np.int64)
     run = np.sort(np.arange(len(ns)) % runs)
     launched = np.array([len(ns)]) if len(ns) else zeros
-    return Samples(zeros, zeros + work, run, ns, zeros[:1] + work, launched)
+    return Samples(zeros + work, run, ns, zeros[:1] + work, launched)
 
 
 def together(*parts):
-    columns = zip(*((part.variant, part.work, part.run, part.ns) for part in parts), strict=True)
+    columns = zip(*((part.work, part.run, part.ns) for part in parts), strict=True)
     joined = [np.concatenate(column) for column in columns]
-    return Samples(*joined, *np.unique(joined[1], return_counts=True))
+    return Samples(*joined, *np.unique(joined[0], return_counts=True))
 
 
 def drawn(seed, launches=300, scale=1.0, drift=0.02):
@@ -163,7 +163,7 @@ def test_medians_of_blocks_equal_those_of_their_launches():
     random = np.random.default_rng(3)
     ns, run = random.integers(1, 200, 500), random.integers(0, 7, 500)
     zeros = np.zeros(500, np.int64)
-    side = Samples(zeros, zeros, run, ns.astype(np.uint8), zeros[:1], np.array([500]))
+    side = Samples(zeros, run, ns.astype(np.uint8), zeros[:1], np.array([500]))
     expected = [
         np.median(part)
         for each in range(7)
