@@ -153,6 +153,7 @@ _OTHERS: Final = """
         any_value(k.device_median_ns)
     FROM device_figures f LEFT JOIN device_kernels k ON k.name = f.name AND k.kind = f.kind
     WHERE f.call_id IS NULL AND f.device_executions > 0 GROUP BY f.name, f.kind
+    ORDER BY f.name, f.kind
 """
 _TUNED: Final = """
     SELECT coalesce(sum(tuning_executions), 0)::BIGINT, coalesce(sum(tuning_ns), 0)::BIGINT
