@@ -2,13 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import { chosen, setQuery } from "../../app/router";
-import {
-  type Format,
-  formatCount,
-  formatted,
-  type Maybe,
-  plural,
-} from "../../data/format";
+import { type Format, formatCount, formatted, type Maybe, plural } from "../../data/format";
 import type { CallOps, Loop, Op } from "../../data/types";
 import { code, words } from "../../parts/columns";
 import { AddressChoice, AddressSearch, matches } from "../../parts/search";
@@ -123,11 +117,7 @@ function columnsOf(warps: boolean): (Column<Line> | false)[] {
           data-depth={depth}
           style={{ paddingInlineStart: `${depth * 16}px` }}
         >
-          {op ? (
-            <code>{op.op}</code>
-          ) : (
-            <span class="muted">loop {tripsText(loop)}</span>
-          )}
+          {op ? <code>{op.op}</code> : <span class="muted">loop {tripsText(loop)}</span>}
         </span>
       ),
       text: ({ op, depth }) => " ".repeat(2 * depth) + (op?.op ?? "loop"),
