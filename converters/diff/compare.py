@@ -194,19 +194,14 @@ class _TimesComparer:
         self, before: Sequence[Variant], after: Sequence[Variant]
     ) -> tuple[TimeComparison, ...]:
         """Return comparisons of the launches of some variants: device times, then host times."""
+        sides = list(zip(self._sides, (before, after), strict=True))
         comparisons = []
-        for kind in _KINDS:
-            samples_before, samples_after = (
-                side.samples(kind, [variant.position for variant in variants])
-                for side, variants in zip(self._sides, (before, after), strict=True)
+        for kind, why_not in self._why.items():
+            a, b = (side.samples(kind, [v.position for v in variants]) for side, variants in sides)
+            comparisons.append(
+                compare_times(kind, a, b, threshold=self._threshold, why_not=why_not)
             )
-            why_not = self._why[kind]
-            comparison = compare_times(
-                kind, samples_before, samples_after, threshold=self._threshold, why_not=why_not
-            )
-            if comparison is not None:
-                comparisons.append(comparison)
-        return tuple(comparisons)
+        return tuple(comparison for comparison in comparisons if comparison is not None)
 
     def of_libraries(self) -> tuple[KernelTime, ...]:
         """Return the times of what ran on both sides without a recorded launch."""

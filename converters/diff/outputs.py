@@ -132,7 +132,7 @@ def write_outputs(
     """
     gate = gate or Gate([])
     forms: dict[str, Callable[[], str]] = {
-        "markdown": lambda: _text(_markdown(difference, gate, sides)),
+        "markdown": lambda: "\n".join((*_markdown(difference, gate, sides), "")),
         "json": lambda: _json(difference, gate),
         "junit": lambda: difference_junit(difference, gate),
         "html": lambda: _page(difference, sides, gate, omitted),
@@ -166,10 +166,6 @@ def _markdown(difference: Difference, gate: Gate, sides: tuple[Selection, Select
     failures = list(with_shown_paths(tuple(gate.failures), folders))
     shown = with_shown_paths(difference, folders)
     return difference_markdown(shown, replace(gate, failures=failures))
-
-
-def _text(lines: list[str]) -> str:
-    return "\n".join(lines) + "\n"
 
 
 def _json(difference: Difference, gate: Gate) -> str:
