@@ -19,7 +19,9 @@ def feeding(op: Op, module: Module) -> frozenset[int]:
     """Return the indices of the ops that determine a memory op's address and whether it runs."""
     slices = _slices(module)
     if op.index not in slices:
-        slices[op.index] = _Slice(module).of(op)
+        data = data_of(op) if op.name in MEMORY else ()
+        addresses = (value for value in op.operands if value not in data)
+        slices[op.index] = _Slice(module, op).of_values_and_trips(addresses)
     return slices[op.index]
 
 
@@ -30,7 +32,8 @@ def _slices(_module: Module) -> dict[int, frozenset[int]]:
 
 def feeding_execution(op: Op, module: Module) -> frozenset[int]:
     """Return the indices of the ops that determine whether a memory op runs, and in which lanes."""
-    return _Slice(module).of_execution(op)
+    mask = mask_of(op)
+    return _Slice(module, op).of_values(() if mask is None else (mask,))
 
 
 def loads_behind(op: Op, module: Module) -> frozenset[int]:
@@ -56,27 +59,20 @@ def feeding_values_and_trips(values: Iterable[Value], module: Module) -> frozens
 
 
 class _Slice:
-    """The backward slice of values of one module, collected into sets of ops and loops."""
+    """The backward slice of values of one module, collected into sets of ops and loops.
 
-    def __init__(self, module: Module) -> None:
+    With `op`, the slice has the ops that feed the branches, loops and calls around it, too.
+    """
+
+    def __init__(self, module: Module, op: Op | None = None) -> None:
         self._flow = flow_of(module)
         self._ops: set[int] = set()
         self._loops: set[int] = set()
         self._values: set[int] = set()
         self._reached: set[int] = set()
         self._queue: list[Value] = []
-
-    def of(self, op: Op) -> frozenset[int]:
-        """Return the ops that feed an op's address and execution, and counted loops around it."""
-        self._add_control(op)
-        data = data_of(op) if op.name in MEMORY else ()
-        return self.of_values_and_trips(value for value in op.operands if value not in data)
-
-    def of_execution(self, op: Op) -> frozenset[int]:
-        """Return the ops that feed the branches, loops and calls around an op, and its mask."""
-        self._add_control(op)
-        mask = mask_of(op)
-        return self.of_values(() if mask is None else (mask,))
+        if op is not None:
+            self._add_control(op)
 
     def of_values_and_trips(self, values: Iterable[Value]) -> frozenset[int]:
         """Return the indices of ops that feed values, and of the loops whose counters do."""

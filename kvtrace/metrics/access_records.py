@@ -10,9 +10,9 @@ and the programs that make it, are cut into progressions.
 """
 
 import json
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,6 @@ from kvtrace.metrics.progressions import nested_progression, progressions, runs_
 
 Integers = NDArray[np.int64]
 Levels = tuple[tuple[int, ...], ...]
-T = TypeVar("T")
 
 MOST_SINGLE_ROWS = 32
 """Limit of executions (programs times trips) of an op for which each has a row."""
@@ -40,40 +39,6 @@ MOST_RUNS = 64
 
 _MOST_STARTS = 4096
 """Limit of runs of programs, or trips, that are put together in progressions."""
-
-MAX_OPEN = 16
-"""Limit of open accesses, which may be repeated in other trips."""
-
-LARGE_ACCESS = 1 << 18
-"""Accesses of more elements than this close all other open accesses."""
-
-
-class OpenAccesses(Generic[T]):
-    """Accesses that may be repeated in other trips, by key; the oldest are closed first.
-
-    Their number is limited because their arrays stay in memory.
-    """
-
-    def __init__(self) -> None:
-        self._open: dict[Hashable, T] = {}
-
-    def find(self, key: Hashable) -> T | None:
-        """Return the open access with a key, else None."""
-        return self._open.get(key)
-
-    def add(self, key: Hashable, access: T, elements: int) -> list[T]:
-        """Add an access of so many elements; return those that are closed to make room."""
-        closed = []
-        while self._open and (elements > LARGE_ACCESS or len(self._open) >= MAX_OPEN):
-            closed.append(self._open.pop(next(iter(self._open))))
-        self._open[key] = access
-        return closed
-
-    def close(self) -> list[T]:
-        """Close all accesses and return them, the oldest first."""
-        closed = list(self._open.values())
-        self._open = {}
-        return closed
 
 
 class Progression(NamedTuple):

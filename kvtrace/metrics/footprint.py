@@ -16,9 +16,7 @@ from numpy.typing import NDArray
 
 from kvtrace.evaluate.observe import Access, AccessParts
 from kvtrace.metrics.access_records import (
-    LARGE_ACCESS,
     AccessRecords,
-    OpenAccesses,
 )
 from kvtrace.metrics.byte_ranges import TooManyRanges
 from kvtrace.metrics.patterns import Patterns, patterns_of
@@ -43,6 +41,12 @@ _SAMPLE = 1 << 8
 """Elements of a large array that are hashed; the others are compared if these are equal."""
 
 _MOST_LATEST = 4
+
+_MAX_OPEN = 16
+"""Limit of accesses that may be repeated in other trips, as their arrays stay in memory."""
+
+_LARGE_ACCESS = 1 << 18
+"""Accesses of more elements than this close all other open accesses."""
 
 _MAX_SETS = 256
 """Number of byte sets at which they are joined into one."""
@@ -83,7 +87,7 @@ class Footprint:
         self._records = AccessRecords()
         self._rows: tuple[list[dict[str, Any]], str | None] | None = None
         self._sectors = 0
-        self._open: OpenAccesses[_RepeatedAccess] = OpenAccesses()
+        self._open: dict[Hashable, _RepeatedAccess] = {}
         self._latest: _RepeatedAccess | None = None
         self._sets: list[Repetition] = []
         self._work = 0
@@ -101,7 +105,9 @@ class Footprint:
 
     def count(self) -> Footprint:
         """Return this footprint with all accesses so far counted."""
-        self.close()
+        for repeated in self._open.values():
+            self._count_access(repeated)
+        self._open, self._latest = {}, None
         return self
 
     def _add_repeated(self, parts: AccessParts) -> None:
@@ -123,7 +129,7 @@ class Footprint:
         if latest is not None and _differ_only_in_constant(latest.parts, parts):
             return latest
         key = _ContentKey(parts)
-        repeated = self._open.find(key)
+        repeated = self._open.get(key)
         if repeated is None:
             patterns = self._latest_patterns.get(key) or patterns_of(parts, MOST_LANES)
             if patterns is None:
@@ -133,20 +139,15 @@ class Footprint:
                 return None
             repeated = _RepeatedAccess(parts, patterns)
             elements = patterns.lanes.size + sum(term.size for term in parts.terms)
-            if elements <= LARGE_ACCESS:
+            if elements <= _LARGE_ACCESS:
                 self._latest_patterns[key] = patterns
                 if len(self._latest_patterns) > _MOST_LATEST:
                     del self._latest_patterns[next(iter(self._latest_patterns))]
-            for finished in self._open.add(key, repeated, elements):
-                self._count_access(finished)
+            while self._open and (elements > _LARGE_ACCESS or len(self._open) >= _MAX_OPEN):
+                self._count_access(self._open.pop(next(iter(self._open))))
+            self._open[key] = repeated
         self._latest = repeated
         return repeated
-
-    def close(self) -> None:
-        """Count all open accesses."""
-        for repeated in self._open.close():
-            self._count_access(repeated)
-        self._latest = None
 
     def _count_access(self, repeated: _RepeatedAccess) -> None:
         """Count the bytes of an access that will not be repeated, and add its rows."""
