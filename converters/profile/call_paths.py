@@ -7,7 +7,7 @@ has one path: the common part of their modules (or lines), then one step that li
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
@@ -64,6 +64,11 @@ class Step:
     line: int | None = None
     note: str | None = None
     kernel: "KernelKey | None" = None
+
+    def with_folder(self) -> "Step":
+        """Return the step with its file's folder in the label, as files may share a name."""
+        path = PurePath(self.file or "")
+        return replace(self, label=self.label.replace(path.name, "/".join(path.parts[-2:]), 1))
 
 
 @dataclass(frozen=True, slots=True)

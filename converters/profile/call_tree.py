@@ -12,6 +12,7 @@ forwards of several modules share all lines, nothing is added.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Final, TypeAlias
@@ -342,7 +343,13 @@ class _GrowingBranch:
     children: dict[Step, "_GrowingBranch"] = field(default_factory=dict)
 
     def branch(self, step: Step, cost: str) -> Branch:
-        branches = [child.branch(child_step, cost) for child_step, child in self.children.items()]
+        labels = Counter(child_step.label for child_step in self.children)
+        branches = [
+            child.branch(
+                child_step.with_folder() if labels[child_step.label] > 1 else child_step, cost
+            )
+            for child_step, child in self.children.items()
+        ]
         branches.sort(key=lambda node: (-getattr(node.figures, cost), -node.figures.compile_ns))
         figures = sum((branch.figures for branch in branches), self.figures)
         return Branch(step, figures, tuple(branches))

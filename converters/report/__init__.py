@@ -20,6 +20,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Final
 
+from kvtrace.converters.chosen_kernels import called_kernels
 from kvtrace.converters.output import whole_file
 from kvtrace.converters.registry import Conversion, reject_unknown_settings
 from kvtrace.converters.report.data import report_data
@@ -91,6 +92,8 @@ def report_of(
     """
     folder = selection.trace.path
     title = folder.resolve().name or str(folder)
+    if chosen is not None and not chosen.issuperset(called_kernels(selection)):
+        title += f" ({plural(len(chosen), 'chosen kernel')})"
     shown_as = shlex.quote(f"{folder}/")
     return report_data(selection.trace, selection.runs, title, shown_as, part, chosen)
 

@@ -3,6 +3,7 @@
 import pytest
 
 from kvtrace.converters.profile.call_paths import GROUPINGS, TreeLeaf, pass_of, path_of
+from kvtrace.converters.profile.call_tree import CallFigures, CallSums, call_tree
 
 TORCH = "/venv/lib/python3.12/site-packages/torch/"
 
@@ -74,6 +75,16 @@ def test_modules_of_a_stack_are_those_that_torch_called_and_no_autograd_function
     adam = [frame("AdamW.step", f"{TORCH}optim/adamw.py", 9), *EAGER]
     assert labels(TreeLeaf(kernel(), adam[:1]), "module") == ["optimizer AdamW"]
     assert labels(TreeLeaf(kernel(), [frame("run", "<string>")]), "module") == ["in no module"]
+
+
+def test_two_files_of_one_name_are_told_apart_in_the_tree():
+    leaves = [
+        TreeLeaf(kernel(), [frame("f", file, 2)]) for file in ("/src/a/net.py", "/src/b/net.py")
+    ]
+    tree = call_tree(CallSums((), tuple((leaf, CallFigures(runs=1)) for leaf in leaves)), "source")
+    assert [branch.step.label for branch in tree.branches] == ["a/net.py", "b/net.py"]
+    alone = call_tree(CallSums((), ((leaves[0], CallFigures(runs=1)),)), "source")
+    assert [branch.step.label for branch in alone.branches] == ["net.py"]
 
 
 @pytest.mark.parametrize(

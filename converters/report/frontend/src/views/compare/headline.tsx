@@ -6,7 +6,7 @@ import { href } from "../../app/router";
 import { shortText } from "../../data/format";
 import { words } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
-import { Note, Pill } from "../../parts/text";
+import { Name, Note, Pill } from "../../parts/text";
 import type { Answer, BoundChange, Comparison, HeadlineRow } from "./blocks";
 
 const KINDS = { worse: "error", better: "fine", changed: "note" } as const;
@@ -54,8 +54,12 @@ export function Headline({ comparison }: { comparison: Comparison }) {
         ...words("Kernel", (row) => row.kernel, { limit: 80 }),
         cell: ({ kernel }) => {
           const place = places.get(kernel);
-          const name = shortText(kernel, 80);
-          return place === undefined ? name : <a href={href(`compare/${place}`)}>{name}</a>;
+          const name = <Name of={shortText(kernel, 80)} />;
+          return (
+            <span class="kernel-name">
+              {place === undefined ? name : <a href={href(`compare/${place}`)}>{name}</a>}
+            </span>
+          );
         },
       },
       words("What changed", (row) => row.what, { prose: true, limit: 200 }),
