@@ -52,6 +52,10 @@ def _is_known(condition: Condition) -> bool:
     return True
 
 
+BoxedAccess = tuple[Access, TouchedBytes, str]
+"""An access with its bytes, and why it only may happen ("": it does)."""
+
+
 class Boxing:
     """The accesses of a call's summary, in the order of the program, and the bytes of their lanes.
 
@@ -114,12 +118,27 @@ class Boxing:
                 self._add(touched, access, offset, case)
         return touched
 
-    def perhaps(self, access: Access) -> TouchedBytes:
-        """Return the bytes of an access without parts of its mask that are no boxes."""
-        mask = access.active.substitute(self._in_range)
-        return self.touched(access, conjunction(filter(_is_known, mask.conjuncts())))
+    def derived(self) -> tuple[list[BoxedAccess], dict[int, str]]:
+        """Return the accesses with known bytes, and ops of which some have none, with the reason.
 
-    def why_not_derived(self, access: Access, error: NoBoxes) -> str:
+        Of a mask, parts that are no boxes are left out: the access is then in doubt.
+        """
+        accesses: list[BoxedAccess] = []
+        unresolved: dict[int, str] = {}
+        for access in self.accesses:
+            try:
+                accesses.append((access, self.touched(access, access.active), ""))
+            except NoBoxes as error:
+                reason = self._why_not_derived(access, error)
+                mask = access.active.substitute(self._in_range)
+                known = conjunction(filter(_is_known, mask.conjuncts()))
+                try:
+                    accesses.append((access, self.touched(access, known), reason))
+                except NoBoxes:
+                    unresolved.setdefault(access.op.index, reason)
+        return accesses, unresolved
+
+    def _why_not_derived(self, access: Access, error: NoBoxes) -> str:
         """Return why an access is no formula: data that were not recorded, else the error."""
         tensors = self.bound.contents.read_by(feeding(access.op, self.bound.call.module))
         names = ", ".join(dict.fromkeys(tensor.name for tensor in tensors))

@@ -13,14 +13,13 @@ nothing. A lane whose value is dropped later, as in an unmasked load before a ma
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Final
 
 from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
-from kvtrace.addons.memory.boxed_accesses import Boxing
-from kvtrace.addons.memory.digit_forms import NoBoxes
+from kvtrace.addons.memory.boxed_accesses import BoxedAccess, Boxing
 from kvtrace.addons.memory.first_reads import FirstReads, accessing_sites, may_precede
 from kvtrace.addons.memory.states import Effect
 from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument
@@ -34,7 +33,6 @@ from kvtrace.ir.ops import AccessKind
 from kvtrace.metrics.byte_ranges import NOTHING, ByteRanges, TooManyRanges
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.symbolic.summary import Access as SymbolicAccess
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.parts import ADD, roles_of, updates_by
 from kvtrace.verdicts.conflicts.slots import slot_counters
@@ -140,48 +138,16 @@ def _observe(call: Call, accesses: _Accesses) -> tuple[str | None, Boxing | None
     """
     try:
         boxing = Boxing(call)
-        boxed = _Boxed(boxing)
+        boxed, unresolved = boxing.derived()
     except KvtraceError as error:
         return str(error), None
     except UNFIT as error:  # recorded IR may be anything; reported for the call
         return str(UnfitOp(call.kernel, error)), None
-    if not boxed.is_complete and boxing.bound.lanes <= MOST_LANES:
+    is_complete = not unresolved and not any(doubt for *_, doubt in boxed)
+    if not is_complete and boxing.bound.lanes <= MOST_LANES:
         return run(call, [accesses], contents="all", lanes=MOST_LANES), boxing
-    accesses.add_boxed(boxed)
+    accesses.add_boxed(boxing.bound, boxed, unresolved)
     return None, boxing
-
-
-_BoxedAccess = tuple[SymbolicAccess, TouchedBytes, str]
-"""An access with its bytes, and why it only may happen ("": it does)."""
-
-
-class _Boxed:
-    """The accesses of a call by formulas over boxes.
-
-    Attributes:
-        bound: the call.
-        accesses: those whose bytes are known.
-        unresolved: ops of which not all accesses are known, with the reason.
-    """
-
-    def __init__(self, boxing: Boxing) -> None:
-        self.bound = boxing.bound
-        self.accesses: list[_BoxedAccess] = []
-        self.unresolved: dict[int, str] = {}
-        for access in boxing.accesses:
-            try:
-                self.accesses.append((access, boxing.touched(access, access.active), ""))
-            except NoBoxes as error:
-                reason = boxing.why_not_derived(access, error)
-                try:
-                    self.accesses.append((access, boxing.perhaps(access), reason))
-                except NoBoxes:
-                    self.unresolved.setdefault(access.op.index, reason)
-
-    @property
-    def is_complete(self) -> bool:
-        """All accesses are known and certain."""
-        return not self.unresolved and not any(reason for *_, reason in self.accesses)
 
 
 def _stores_elsewhere(site: Site) -> bool:
@@ -352,22 +318,24 @@ class _Accesses(Observer):
         doubt = "" if is_certain else access.reason or _UNDERIVED
         bytes_.add(index, kind, touched, doubt, is_first=is_first)
 
-    def add_boxed(self, boxed: _Boxed) -> None:
+    def add_boxed(
+        self, bound: BoundCall, boxed: Sequence[BoxedAccess], unresolved: Mapping[int, str]
+    ) -> None:
         """Add accesses by formulas; of ops that these do not resolve, addresses are unknown."""
-        accesses: defaultdict[Storage, list[_BoxedAccess]] = defaultdict(list)
-        for boxed_access in boxed.accesses:
+        accesses: defaultdict[Storage, list[BoxedAccess]] = defaultdict(list)
+        for boxed_access in boxed:
             access, touched, doubt = boxed_access
             index = access.op.index
             argument = self._arguments[access.argument or 0]
             assert isinstance(argument, TensorArgument)
-            if not touched or index in boxed.unresolved:
+            if not touched or index in unresolved:
                 continue
             bytes_ = self._bytes[argument.storage]
             bytes_.ran.add(index)
             bytes_.add(index, self.kinds[index], touched, doubt, is_first=not bytes_.is_contested)
             accesses[argument.storage].append(boxed_access)
         for site in self.sites:
-            reason = boxed.unresolved.get(site.op.index)
+            reason = unresolved.get(site.op.index)
             self.elsewhere |= reason is not None and _stores_elsewhere(site)
             for storage, args in self.storages.items() if reason is not None else ():
                 if any(map(site.reaches, args)):
@@ -375,11 +343,11 @@ class _Accesses(Observer):
         for storage, of_storage in accesses.items():
             bytes_ = self._bytes[storage]
             if bytes_.is_contested and not bytes_.loses_stores:
-                for touched in self._unpreceded(boxed.bound, of_storage):
+                for touched in self._unpreceded(bound, of_storage):
                     bytes_.first.include(touched)
 
     def _unpreceded(
-        self, bound: BoundCall, accesses: Sequence[_BoxedAccess]
+        self, bound: BoundCall, accesses: Sequence[BoxedAccess]
     ) -> Iterator[TouchedBytes]:
         """Yield the bytes of certain reads that no store of the same program may precede."""
         kinds = [self.kinds[access.op.index] for access, *_ in accesses]
