@@ -11,15 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from math import prod
 from typing import Final, Literal
-
-import numpy as np
 
 from kvtrace.addons.memory.states import Effect
 from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.types import element_of_short_name
 from kvtrace.metrics.byte_ranges import MOST_RANGES, NOTHING, ByteRanges, TooManyRanges
+from kvtrace.metrics.unique_bytes import Repetition
 
 
 def tensor_bytes(
@@ -32,26 +30,10 @@ def tensor_bytes(
     """
     if 0 in shape:
         return NOTHING
-    length = element_bytes
-    outer: list[tuple[int, int]] = []  # sizes and steps in bytes of axes with gaps
-    axes = zip(shape, strides, strict=True)
-    for size, stride in sorted(axes, key=lambda axis: (axis[1], axis[0])):
-        step = stride * element_bytes
-        if size == 1 or step == 0:
-            continue
-        if not outer and step <= length:
-            length += (size - 1) * step
-        else:
-            outer.append((size, step))
-    if not outer:
-        return ByteRanges.of(offset_bytes, offset_bytes + length)
-    if prod(size for size, _ in outer) > MOST_RANGES:
-        raise TooManyRanges
-    begins = np.full(1, offset_bytes, np.int64)
-    for size, step in outer:
-        begins = (begins[:, None] + np.arange(size, dtype=np.int64) * step).ravel()
-    begins.sort()
-    return ByteRanges.of_elements(begins, length)
+    axes = zip(strides, shape, strict=True)
+    steps = [(stride * element_bytes, size) for stride, size in axes if stride and size > 1]
+    elements = Repetition.of_elements(offset_bytes, steps, element_bytes, MOST_RANGES)
+    return elements.listed(MOST_RANGES)
 
 
 Role = Literal["read", "written", "created", "viewed"]

@@ -10,29 +10,29 @@ def stack(line):
     return stack_row([("/home/user/model.py", line, None, "forward")])
 
 
-def tensor(role, size, device=0, offset=0):
+def tensor(role, size):
     return {
-        "role": role, "dtype": "fp32", "device": device, "shape": [(size - offset) // 4],
-        "strides": [1], "offset_bytes": offset, "storage_bytes": size,
+        "role": role, "dtype": "fp32", "device": 0, "shape": [size // 4], "strides": [1],
+        "offset_bytes": 0, "storage_bytes": size,
     }  # fmt: skip
 
 
-def given(size, offset=0, device="cuda:0"):
+def given(size):
     """An argument of a kernel: a tensor in a storage of some bytes."""
     return {
-        "name": "x_ptr", "kind": "tensor", "dtype": "fp32", "device": device,
-        "shape": [(size - offset) // 4], "strides": [1], "offset_bytes": offset,
-        "storage_bytes": size, "alias_group": 0,
+        "name": "x_ptr", "kind": "tensor", "dtype": "fp32", "device": "cuda:0",
+        "shape": [size // 4], "strides": [1], "offset_bytes": 0, "storage_bytes": size,
+        "alias_group": 0,
     }  # fmt: skip
 
 
-def write(folder, *, operators, calls, events, marks=()):
+def write(folder, *, operators, calls, events):
     """Write a run.
 
     operators: name, line of model.py and tensors of each; calls: the arguments of each, whose
     kernel is named scale; events: ("operator", time, number, addresses), ("launch", time, call,
     addresses), or ("allocation", begin, end, address, size, line), of torch's allocator where the
-    line is None; marks: name, begin, end.
+    line is None.
     """
     lines = {line for _, line, _ in operators}
     lines |= {event[5] for event in events if event[0] == "allocation" and event[5] is not None}
@@ -55,10 +55,6 @@ def write(folder, *, operators, calls, events, marks=()):
         "launches": [],
         "operations": [],
         "allocations": [],
-        "marks": [
-            {"mark_id": n, "name": name, "begin": EPOCH + begin, "end": EPOCH + end, "thread": 1}
-            for n, (name, begin, end) in enumerate(marks)
-        ],
     }
     for event in events:
         match event:
@@ -87,44 +83,4 @@ def write(folder, *, operators, calls, events, marks=()):
     return open_trace(folder)
 
 
-A, B, C, W, D = 0x10000, 0x20000, 0x30000, 0x40000, 0x50000
-#: Blocks of torch's allocator, with their ends.
-BLOCKS = (
-    ("allocation", 5, 68, A, 1024, None),
-    ("allocation", 25, 65, B, 4096, None),
-    ("allocation", 45, 55, C, 4096, None),
-    ("allocation", 69, None, A, 1024, None),
-)
-
-
-def small_program(folder, *, frees):
-    """Write a run of two steps on two devices, with the blocks of torch's allocator or without.
-
-    On device 0, A (1,000 bytes) is made at 10 and last used at 52, W (2,000, made by nobody) is
-    used from 20 to 52, B (4,000) is made at 30 and used until 50, when C (4,000) is made of it. A
-    is made again at 70.
-    """
-    return write(
-        folder,
-        operators=[
-            ("aten::empty.memory_format", 12, [tensor("created", 1000)]),
-            ("aten::zeros", 20, [tensor("created", 4000)]),
-            ("aten::mul.Tensor", 30, [tensor("read", 4000), tensor("created", 4000)]),
-            ("aten::ones", 40, [tensor("created", 500, device=1)]),
-            ("aten::ones", 41, [tensor("created", 80_000, device=None)]),
-        ],
-        calls=[[given(1000), given(2000)], [given(4000)]],
-        events=[
-            *(BLOCKS if frees else ()),
-            ("operator", 10, 0, [A]),
-            ("operator", 14, 3, [D]),
-            ("operator", 16, 4, [0x60000]),
-            ("launch", 20, 0, [A, W]),
-            ("operator", 30, 1, [B]),
-            ("launch", 40, 1, [B]),
-            ("operator", 50, 2, [B, C]),
-            ("launch", 52, 0, [A, W]),
-            ("operator", 70, 0, [A]),
-        ],
-        marks=[("step", 0, 29), ("step", 30, 60), ("step", 61, 90), ("loss", 44, 56)],
-    )
+A, B = 0x10000, 0x20000
