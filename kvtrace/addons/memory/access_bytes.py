@@ -23,7 +23,7 @@ MOST_LANES: Final = 1 << 22
 """Limit of lanes of one access that are not described by a formula."""
 
 _MOST_SETS: Final = 64
-"""Number of irregular sets at which they are joined into one."""
+"""Number of sets at which they are joined, into one if it must be."""
 
 
 _SCATTERED: Final = "its bytes are too scattered: they are in more than a million ranges"
@@ -45,7 +45,6 @@ class TouchedBytes:
     `problem` says why they cannot be listed, "" if they can.
     """
 
-    affine: dict[tuple[int, Steps, int], None] = field(default_factory=dict)
     sets: list[Repetition] = field(default_factory=list)
     low: int = 0
     high: int = 0
@@ -81,13 +80,15 @@ class TouchedBytes:
         """Add elements at a first byte plus sums of steps."""
         last = first + sum(step * (count - 1) for step, count in steps)
         self._extend(first, last + element_bytes)
-        self.affine[first, steps, element_bytes] = None
+        try:
+            self.sets.append(Repetition.of_elements(first, steps, element_bytes, MOST_RANGES))
+        except TooManyRanges:
+            self.problem = _SCATTERED
 
     def include(self, other: TouchedBytes) -> None:
         """Add all bytes of another set."""
         if other:
             self._extend(other.low, other.high)
-            self.affine.update(other.affine)
             self.sets += other.sets
             self.problem = self.problem or other.problem
             if len(self.sets) > _MOST_SETS:
@@ -103,9 +104,7 @@ class TouchedBytes:
             raise NotListed(_SCATTERED) from error
 
     def _listed(self, size: int) -> ByteRanges:
-        affine = [Repetition.of_elements(*formula, MOST_RANGES) for formula in self.affine]
-        sets = _joined_sets([*affine, *self.sets])
-        union = ByteRanges.union_of(part.listed(MOST_RANGES) for part in sets)
+        union = ByteRanges.union_of(part.listed(MOST_RANGES) for part in _joined_sets(self.sets))
         return union & ByteRanges.of(0, size) if self.low < 0 or self.high > size else union
 
     def hull(self, size: int) -> ByteRanges:
@@ -119,7 +118,9 @@ class TouchedBytes:
 
     def _join_sets(self) -> None:
         try:
-            self.sets = [Repetition.joined(self.sets, MOST_RANGES)]
+            self.sets = _joined_sets(self.sets)
+            if len(self.sets) > _MOST_SETS:
+                self.sets = [Repetition.joined(self.sets, MOST_RANGES)]
         except TooManyRanges:
             self.problem, self.sets = _SCATTERED, []
 
