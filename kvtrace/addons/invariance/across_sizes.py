@@ -278,7 +278,8 @@ def _note_unlike(
         result,
         Reason("grid" if not rows[other].any() else "row", "guard", text, result.source),
     )
-    inputs = (launch.call.arguments[n] for n in _argument_positions(launch.call, result.own))
+    parameters = zip(launch.call.module.main.arguments, launch.call.arguments, strict=False)
+    inputs = (tensor for value, tensor in parameters if value.name.lstrip("%") in result.own)
     input_lengths = {
         tensor.shape[0] for tensor in inputs if isinstance(tensor, TensorArgument) and tensor.shape
     }
@@ -287,11 +288,6 @@ def _note_unlike(
         names = ("stored", "not stored") if rows[first][element] else ("not stored", "stored")
         name = f"{row_count} rows, row "
         result.witness = Witness(element, f"{name}{first}", f"{name}{other}", names)
-
-
-def _argument_positions(call: Call, names: Sequence[str]) -> list[int]:
-    arguments = enumerate(call.module.main.arguments)
-    return [n for n, value in arguments if value.name.lstrip("%") in names]
 
 
 def _note_options(result: OutputResult, launches: Sequence[ComparedCall], options: Options) -> None:

@@ -185,12 +185,11 @@ def positions_by_factor(offset: Term) -> dict[Monomial, Term]:
     Example: `s * (4 * program + lane) + 4 * lane` gives {s: 4 * program + lane, 1: 4 * lane}.
     """
     by_factor_of_lanes: dict[Monomial, dict[Monomial, int]] = {}
+    grid = offset.symbols("programs")  # an extent is the step of a grid-stride loop
     for monomial, coefficient in offset.coefficients.items():
         has_trip = any(isinstance(atom, Symbol) and atom.kind == "trip" for atom in monomial)
         varying_atoms = tuple(
-            atom
-            for atom in monomial
-            if placing_symbols(atom.term) or (has_trip and is_grid_extent(atom))
+            atom for atom in monomial if placing_symbols(atom.term) or (has_trip and atom in grid)
         )
         factor = tuple(atom for atom in monomial if atom not in varying_atoms)
         if varying_atoms:
@@ -228,11 +227,6 @@ def _multiples(offset: Term, pure: Monomial) -> dict[Monomial, int]:
         if len(other_atoms) + len(pure) == len(monomial):
             multiples[tuple(other_atoms)] = number
     return multiples
-
-
-def is_grid_extent(atom: Atom) -> bool:
-    """Return whether an atom is an extent of the grid, the step of a grid-stride loop."""
-    return isinstance(atom, Symbol) and atom.kind == "programs"
 
 
 def placing_symbols(term: Term) -> frozenset[Symbol]:

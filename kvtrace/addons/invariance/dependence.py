@@ -122,10 +122,9 @@ class DependenceCollector:
             self._follow(made("condition", (guard,), (), tree.op), "guard")
         nodes = list(tree.walk())
         uses, moving_tensors = moving_uses(nodes, guards, store, self._rows)
-        arguments = self._summary.module.main.arguments
         for position in moving_tensors:
             if isinstance(position, int):
-                self._own_integers.pop(arguments[position].name.lstrip("%"), None)
+                self._own_integers.pop(self._name(position), None)
         for use in uses:
             name = self._tensor(use.content)
             what = f"where its data begin, which other rows decide: {name}"
@@ -272,7 +271,10 @@ class DependenceCollector:
 
     def _tensor(self, content: Symbol) -> str:
         assert isinstance(content.key, tuple)
-        return self._summary.module.main.arguments[content.key[1]].name.lstrip("%")
+        return self._name(content.key[1])
+
+    def _name(self, argument: int) -> str:
+        return self._summary.module.main.arguments[argument].name.lstrip("%")
 
     # -- memory ----------------------------------------------------------------------------------
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from kvtrace.addons.invariance.contracts import Contract
 from kvtrace.addons.invariance.findings import RULE
-from kvtrace.addons.invariance.output_results import Invariance, OutputResult
-from kvtrace.addons.invariance.over import ROWS, Answer, answer_over
+from kvtrace.addons.invariance.output_results import Invariance
+from kvtrace.addons.invariance.over import ROWS, Answer, OutputAnswer, output_answers
 from kvtrace.addons.invariance.results import invariance_of
 from kvtrace.ir import Frame
 from kvtrace.recorded_calls.recorded import Call
@@ -34,10 +34,8 @@ def findings_of(
     """
     invariance = invariance_of(Selection(trace, (run,)), kernels, seconds=_SECONDS)
     stacks = StackRows()
-    rows = [
-        _row(result, invariance.calls[result.kernel], contracts, stacks)
-        for result in invariance.outputs
-    ]
+    answers = output_answers(invariance, contracts, ROWS)
+    rows = [_row(answer, invariance.calls[answer.result.kernel], stacks) for answer in answers]
     rows += _unjudged(invariance, contracts)
     return {
         name: pa.Table.from_pylist(listed, TABLES[name].schema)
@@ -45,18 +43,16 @@ def findings_of(
     }
 
 
-def _row(
-    result: OutputResult, call: Call, contracts: Mapping[str, Contract], stacks: StackRows
-) -> dict[str, Any]:
+def _row(answer: OutputAnswer, call: Call, stacks: StackRows) -> dict[str, Any]:
     """Return the row of `findings` for an output."""
-    contract = contracts.get(result.kernel)
-    quantity = ROWS if contract is None else contract.over
-    source_line = next((why.source for why in result.reasons if why.source.file), result.source)
+    result = answer.result
+    source = next((why.source for why in result.reasons if why.source.file), result.source)
     stack = None
-    if source_line.file is not None and source_line.line is not None:
-        stack = stacks.add((Frame(source_line.file, source_line.line, 1, result.kernel),))
-    answer = answer_over(result, quantity, call)
-    row = _finding(result.kernel, call.call_id, result.output, answer, quantity, contract)
+    if source.file is not None and source.line is not None:
+        stack = stacks.add((Frame(source.file, source.line, 1, result.kernel),))
+    row = _finding(
+        result.kernel, call.call_id, result.output, answer.answer, answer.over, answer.contract
+    )
     return row | {"stack_id": stack}
 
 

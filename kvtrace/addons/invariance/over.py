@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from kvtrace.addons.invariance.contracts import Contract, contracts_of
+from kvtrace.addons.invariance.contracts import Contract
 from kvtrace.addons.invariance.output_results import Invariance, OutputResult
 from kvtrace.addons.invariance.text import (
     assumed_text,
@@ -21,7 +21,6 @@ from kvtrace.addons.invariance.text import (
 from kvtrace.addons.invariance.witness import witness_of_float
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.recorded_calls.recorded import Call
-from kvtrace.schema.trace import Selection
 from kvtrace.text import wrapped
 
 ROWS: Final = "rows"
@@ -42,32 +41,30 @@ class Answer:
 class OutputAnswer:
     """The answer for an output over a quantity, with the contract that names it, if any."""
 
-    kernel: str
-    output: str
+    result: OutputResult
     over: str
     answer: Answer
     contract: Contract | None
 
 
 def output_answers(
-    selection: Selection, invariance: Invariance, over: str | None
+    invariance: Invariance, contracts: Mapping[str, Contract], over: str | None
 ) -> tuple[OutputAnswer, ...]:
-    """Return the answer for each output over a quantity, or over its kernel's contract if None.
+    """Return the answer for each output over what its kernel's contract names.
 
-    Outputs of kernels without a contract are then left out.
+    Those of kernels without a contract are over `over`, or left out if that is None.
     """
-    contracts = contracts_of(selection.trace, selection.runs) if over is None else {}
     answers = []
     for result in invariance.outputs:
         contract = contracts.get(result.kernel)
-        quantity = over or (contract and contract.over)
-        if quantity:
-            answer = answer_over(result, quantity, invariance.calls[result.kernel])
-            answers.append(OutputAnswer(result.kernel, result.output, quantity, answer, contract))
+        quantity = over if contract is None else contract.over
+        if quantity is not None:
+            answer = _answer_over(result, quantity, invariance.calls[result.kernel])
+            answers.append(OutputAnswer(result, quantity, answer, contract))
     return tuple(answers)
 
 
-def answer_over(result: OutputResult, over: str, call: Call) -> Answer:
+def _answer_over(result: OutputResult, over: str, call: Call) -> Answer:
     """Return whether an output's rows have the same results over `rows`, `grid` or an argument.
 
     An output is invariant over an argument if its rows are invariant and its values do not depend
@@ -126,8 +123,8 @@ def answer_lines(found: Sequence[OutputAnswer], width: int) -> list[str]:
         stage = ", by its IR as written" if answer.answer.verdict == "proven" else ""
         reason = f": {answer.answer.text}" if answer.answer.text else ""
         verdict = f"{answer.answer.verdict}{stage}{reason}"
-        text = f"{answer.kernel}, {answer.output}: over {answer.over}{contract}: {verdict}"
-        lines += wrapped(text, width)
+        subject = f"{answer.result.kernel}, {answer.result.output}"
+        lines += wrapped(f"{subject}: over {answer.over}{contract}: {verdict}", width)
     return ["", *lines] if lines else []
 
 
@@ -135,7 +132,7 @@ def answer_objects(found: Sequence[OutputAnswer]) -> list[dict[str, object]]:
     """Return answers for JSON."""
     return [
         {
-            "kernel": answer.kernel, "output": answer.output, "over": answer.over,
+            "kernel": answer.result.kernel, "output": answer.result.output, "over": answer.over,
             "verdict": answer.answer.verdict, "text": answer.answer.text or None,
             "contract_line": None if answer.contract is None else answer.contract.line,
         }

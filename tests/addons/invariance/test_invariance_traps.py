@@ -9,6 +9,7 @@ import triton.language as tl
 from corpus import load
 from corpus.questions.row_traps import RowKernel
 from corpus.questions.version_traps import KernelVersions, launched
+from kvtrace.addons.invariance.contracts import contracts_of
 from kvtrace.addons.invariance.output_results import OutputResult
 from kvtrace.addons.invariance.over import output_answers
 from kvtrace.addons.invariance.results import invariance_of
@@ -129,7 +130,7 @@ def test_contract_may_name_a_float_argument(recorded: Recorded) -> None:
     runs = recorded(lambda: _scaled[(4,)](x, x.clone(), 0.5, 16))
     found = invariance_of(runs)
 
-    (answer,) = output_answers(runs, found, None)
+    (answer,) = output_answers(found, contracts_of(runs.trace, runs.runs), None)
 
     assert found.outputs[0].scalars == ("scale",)
     assert answer.answer.verdict == "violation"

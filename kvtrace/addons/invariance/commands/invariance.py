@@ -57,6 +57,7 @@ def command(
         kvtrace invariance out/ --over M
 
     """
+    from kvtrace.addons.invariance.contracts import contracts_of
     from kvtrace.addons.invariance.over import answer_lines, answer_objects, output_answers
     from kvtrace.addons.invariance.results import invariance_of
     from kvtrace.addons.invariance.text import invariance_lines, invariance_objects
@@ -68,7 +69,8 @@ def command(
     selection = select(trace, run)
     chosen = chosen_kernels(kernel, called_kernels(selection) if kernel else ())
     invariance = invariance_of(selection, chosen or (), seconds=seconds)
-    answers = output_answers(selection, invariance, over)
+    contracts = contracts_of(selection.trace, selection.runs) if over is None else {}
+    answers = output_answers(invariance, contracts, over)
     arithmetic = other_arithmetic(selection, invariance.outputs)
     if as_json:
         form = {**invariance_objects(invariance), "over": answer_objects(answers)}
