@@ -27,6 +27,7 @@ from kvtrace.capture.overhead import Overhead
 from kvtrace.capture.pacing import INTERVAL, Pace
 from kvtrace.capture.rounds import HostEventRows
 from kvtrace.capture.run_limits import RunLimits
+from kvtrace.capture.sealing_time import PATIENCE, SealingTime
 from kvtrace.capture.spool import Spool, remove_useless_memories
 from kvtrace.capture.stacks import LINE_ORIGINS, generated_from
 from kvtrace.capture.threads import RecordingThread
@@ -46,11 +47,6 @@ _ROWS: Final = 64
 _USUAL_TABLES: Final = (
     "artifacts", "stacks", "kernels", "calls", "launches", "messages", "host_events",
 )  # fmt: skip
-
-#: Seconds that the end of a run waits for a flush that is in progress, and that sealing takes.
-PATIENCE: Final = 30.0
-#: Seconds of sealing after which a line says that it is under way.
-_QUIET: Final = 3.0
 
 #: A submission: adds rows to the journal when the journal's thread calls it.
 Waiting = Callable[["Journal"], None]
@@ -112,7 +108,7 @@ class Journal:
         self.host_events = HostEventRows()
         self._saw_graph_capture = self._saw_clock_step = False
         self._last_exit = 0
-        self._closing = self._said_slow = False
+        self._closing = False
         self.overhead = Overhead(recorder)
         of_host = {"run_id": run_id, "host": platform.node()}
         self.spool = Spool(recorder, out, run_id, of_host | self._facts | process_facts())
@@ -151,7 +147,7 @@ class Journal:
 
     def close(self, ending: str, hurry: bool = False) -> None:
         """Write waiting rows and seal the files, in this thread; `hurry`: do not wait for git."""
-        begin = time.monotonic_ns()
+        sealing = SealingTime(self._out)
         self._closing = True
         self._ended.set()
         self._wake.set()
@@ -165,9 +161,9 @@ class Journal:
                 if not self.broken:
                     self._notify(lambda listener: listener.finish(self))
                 for _ in range(2):  # the second writes messages of the first
-                    self._may_seal_on(begin)
+                    sealing.goes_on()
                     self._cycle(whole=True)
-                self._seal("limit" if self._keeping.full else ending, hurry, begin)
+                self._seal("limit" if self._keeping.full else ending, hurry, sealing)
         finally:
             self.lock.release()
             self._closed.set()
@@ -465,19 +461,7 @@ class Journal:
             self._context = context
             self._writer.append_rows("runs", [context])
 
-    def _may_seal_on(self, begin: int) -> bool:
-        """Return whether sealing that began at `begin` goes on; if it takes long, say so."""
-        seconds = (time.monotonic_ns() - begin) / 1e9
-        if seconds > PATIENCE:
-            text = "the rest stays in the journal: run kvtrace trace recover"
-            print_error(f"sealing the trace has taken {seconds:.0f} s; {text} {self._out}")
-            return False
-        if seconds > _QUIET and not self._said_slow:
-            self._said_slow = True
-            print_error(f"the trace in {self._out} is being sealed, for {PATIENCE:g} s at most")
-        return True
-
-    def _seal(self, ending: str, hurry: bool, begin: int) -> None:
+    def _seal(self, ending: str, hurry: bool, sealing: SealingTime) -> None:
         self.spool.end()
         if self._writer is None:
             return
@@ -489,11 +473,11 @@ class Journal:
             in_flight = len(self._recorder.drain()) // ROW.size  # until the recording ended
             self._writer.lose(self._recorder.dropped + in_flight)
             if in_program:
-                self.overhead.end(begin)
+                self.overhead.end(sealing.begin)
             return self.overhead.columns()
 
         try:
-            self._sealed = self._writer.seal(row, at_last, lambda: self._may_seal_on(begin))
+            self._sealed = self._writer.seal(row, at_last, sealing.goes_on)
         except Exception as error:  # noqa: BLE001 - the journal stays, and readers find it
             if self.broken:
                 return
