@@ -26,6 +26,7 @@ from kvtrace.converters.diff.model import (
 )
 from kvtrace.converters.diff.words import (
     HEADLINE_COLUMNS,
+    call_counts,
     row_cells,
     substitutions,
 )
@@ -197,7 +198,7 @@ def _cause_rows(kernel: KernelDifference) -> Iterator[HeadlineRow]:
         if number:
             change_texts[f"{plural(number, 'variant')} {status}"] = None
     calls = {str(call.change): None for variant in kernel.variants for call in variant.calls}
-    calls |= {text: None for variant in kernel.variants for text in _call_counts(variant)}
+    calls |= {text: None for v in kernel.variants for text in call_counts(v, unread=False)}
     stages = {text: None for variant in kernel.variants for text in _stage_texts(variant)}
     phrases = [*change_texts, *stages, *calls]
     if phrases:
@@ -205,13 +206,6 @@ def _cause_rows(kernel: KernelDifference) -> Iterator[HeadlineRow]:
         hidden = len(phrases) - _NAMED
         what = "; ".join(phrases[:_NAMED]) + (f"; {hidden} more" if hidden > 0 else "")
         yield HeadlineRow(kernel.name, level, what, None, None, None, "changed", "exact")
-
-
-def _call_counts(variant: VariantDifference) -> Iterator[str]:
-    if variant.calls_added:
-        yield f"{plural(variant.calls_added, 'unique call')} new"
-    if variant.calls_removed:
-        yield f"{plural(variant.calls_removed, 'unique call')} gone"
 
 
 def _stage_texts(variant: VariantDifference) -> Iterator[str]:

@@ -239,10 +239,10 @@ def other_figures(kernel: KernelDifference) -> list[Change]:
     ]
 
 
-def call_counts(variant: VariantDifference) -> list[str]:
+def call_counts(variant: VariantDifference, *, unread: bool = True) -> list[str]:
     """Return phrases with the numbers of unique calls that are new, gone, or changed and unread."""
     counts = (
-        (variant.calls_unread, "changed too, not listed"),
+        (variant.calls_unread if unread else 0, "changed too, not listed"),
         (variant.calls_added, "new"),
         (variant.calls_removed, "gone"),
     )
