@@ -26,15 +26,11 @@ _MOST_SETS: Final = 64
 """Number of sets at which they are joined, into one if it must be."""
 
 
-_SCATTERED: Final = "its bytes are too scattered: they are in more than a million ranges"
+SCATTERED: Final = "its bytes are too scattered: they are in more than a million ranges"
 
 
 Steps = tuple[tuple[int, int], ...]
 """Distances in bytes, > 0, each with its count of elements."""
-
-
-class NotListed(Exception):
-    """The error of bytes that are too many or too scattered to list; its text is the reason."""
 
 
 @dataclass(eq=False)
@@ -74,7 +70,7 @@ class TouchedBytes:
         try:
             self.sets += touched(patterns, constants, access.element_bytes, MOST_RANGES)
         except TooManyRanges:
-            self.problem = _SCATTERED
+            self.problem = SCATTERED
 
     def add_elements(self, first: int, steps: Steps, element_bytes: int) -> None:
         """Add elements at a first byte plus sums of steps."""
@@ -83,7 +79,7 @@ class TouchedBytes:
         try:
             self.sets.append(Repetition.of_elements(first, steps, element_bytes, MOST_RANGES))
         except TooManyRanges:
-            self.problem = _SCATTERED
+            self.problem = SCATTERED
 
     def include(self, other: TouchedBytes) -> None:
         """Add all bytes of another set."""
@@ -95,15 +91,13 @@ class TouchedBytes:
                 self._join_sets()
 
     def listed(self, size: int) -> ByteRanges:
-        """Return the bytes within a storage of `size` bytes; raise NotListed."""
-        if self.problem:
-            raise NotListed(self.problem)
-        try:
-            return self._listed(size)
-        except TooManyRanges as error:
-            raise NotListed(_SCATTERED) from error
+        """Return the bytes within a storage of `size` bytes.
 
-    def _listed(self, size: int) -> ByteRanges:
+        Raises:
+            TooManyRanges: they are too many or too scattered; `problem` says why, if it is set.
+        """
+        if self.problem:
+            raise TooManyRanges
         union = ByteRanges.union_of(part.listed(MOST_RANGES) for part in _joined_sets(self.sets))
         return union & ByteRanges.of(0, size) if self.low < 0 or self.high > size else union
 
@@ -122,7 +116,7 @@ class TouchedBytes:
             if len(self.sets) > _MOST_SETS:
                 self.sets = [Repetition.joined(self.sets, MOST_RANGES)]
         except TooManyRanges:
-            self.problem, self.sets = _SCATTERED, []
+            self.problem, self.sets = SCATTERED, []
 
 
 def _joined_sets(sets: list[Repetition]) -> list[Repetition]:

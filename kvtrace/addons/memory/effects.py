@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Final
 
-from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
+from kvtrace.addons.memory.access_bytes import SCATTERED, TouchedBytes
 from kvtrace.addons.memory.boxed_accesses import BoxedAccess, Boxing
 from kvtrace.addons.memory.first_reads import FirstReads, accessing_sites, may_precede
 from kvtrace.addons.memory.states import Effect
@@ -125,7 +125,7 @@ def reading_op(call: Call, effect: StorageEffect, read: ByteRanges) -> Op:
             try:
                 if accesses.loaded(storage, op).listed(effect.size) & read:
                     return op
-            except NotListed:
+            except TooManyRanges:
                 continue
     return effect.first_reading_op
 
@@ -265,7 +265,7 @@ class _StorageBytes:
         """Return whether all that may be read is read first; True if it cannot be listed."""
         try:
             return not self.may_read.listed(size) - self.first.listed(size)
-        except NotListed:
+        except TooManyRanges:
             return True
 
 
@@ -436,5 +436,5 @@ def _bounds(
     """Return the bytes that are certain, those that are possible, and why they are unknown."""
     try:
         return certain.listed(size), possible.listed(size), ""
-    except NotListed as reason:
-        return None, possible.hull(size), str(reason)
+    except TooManyRanges:
+        return None, possible.hull(size), certain.problem or possible.problem or SCATTERED

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
+from kvtrace.addons.memory.access_bytes import TouchedBytes
 from kvtrace.addons.memory.boxed_accesses import Boxing
 from kvtrace.addons.memory.digit_forms import NoBoxes
 from kvtrace.addons.memory.effects import StorageEffect
@@ -19,7 +19,7 @@ from kvtrace.addons.memory.states import Spoiling
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import Op
 from kvtrace.ir.ops import effect_of
-from kvtrace.metrics.byte_ranges import NOTHING, ByteRanges
+from kvtrace.metrics.byte_ranges import NOTHING, ByteRanges, TooManyRanges
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.symbolic.conditions import AtLeast, Condition, conjunction, disjunction
 from kvtrace.symbolic.summary import Access
@@ -111,5 +111,5 @@ def _bytes(
                     touched.include(boxing.touched(store, lanes))
         foreign = surely.listed(effect.size)
         return foreign, perhaps.listed(effect.size) - foreign
-    except (NoBoxes, NotListed):
+    except (NoBoxes, TooManyRanges):
         return NOTHING, effect.may_write

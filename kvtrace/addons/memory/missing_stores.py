@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
+from kvtrace.addons.memory.access_bytes import TouchedBytes
 from kvtrace.addons.memory.boxed_accesses import Boxing
 from kvtrace.addons.memory.digit_forms import NoBoxes
 from kvtrace.metrics.byte_ranges import ByteRanges, TooManyRanges
@@ -40,7 +40,7 @@ def missing_stores(call: Call, effect: StorageEffect, missing: ByteRanges) -> li
         ]
         try:
             reasons.append(_why(boxing, accesses, effect.size, missing))
-        except (NoBoxes, NotListed, TooManyRanges):
+        except (NoBoxes, TooManyRanges):
             reasons.append(None)
     return reasons
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
+from kvtrace.addons.memory.access_bytes import TouchedBytes
 from kvtrace.addons.memory.boxed_accesses import Boxing, is_choice
 from kvtrace.addons.memory.digit_forms import NoBoxes
 from kvtrace.addons.memory.lives import Birth, Life, Place
@@ -17,7 +17,7 @@ from kvtrace.ir import Op, Value
 from kvtrace.ir.flow import flow_of
 from kvtrace.ir.ops import KINDS, Kind, effect_of
 from kvtrace.ir.updates import data_of
-from kvtrace.metrics.byte_ranges import ByteRanges
+from kvtrace.metrics.byte_ranges import ByteRanges, TooManyRanges
 from kvtrace.symbolic.conditions import FALSE, TRUE, Condition, conjunction, disjunction
 from kvtrace.symbolic.summary import Access
 
@@ -138,7 +138,7 @@ def used_reads(call: Call, effect: StorageEffect) -> tuple[ByteRanges, ByteRange
                     touched.include(boxing.touched(access, kept))
         used = (touched.listed(effect.size) & effect.may_read for touched in (surely, perhaps))
         return next(used), next(used)
-    except (NoBoxes, NotListed):
+    except (NoBoxes, TooManyRanges):
         return effect.may_read, effect.may_read
 
 
