@@ -153,12 +153,30 @@ class _Translation:
     def _atom(self, atom: Atom) -> Any:
         expression = self._atoms.get(atom)
         if expression is None:
-            if isinstance(atom, Symbol):
-                expression = self._symbol(atom)
-            else:
-                expression = _MAKERS[type(atom)](self, atom)
-            self._atoms[atom] = expression
+            expression = self._atoms[atom] = self._translated(atom)
         return expression
+
+    def _translated(self, atom: Atom) -> Any:
+        match atom:
+            case Symbol():
+                return self._symbol(atom)
+            case Quotient():
+                return self._divided(*atom.arguments, floor=atom.floor)
+            case Remainder():
+                return self._remainder(atom)
+            case Minimum() | Maximum():
+                left, right = map(self.term, atom.arguments)
+                is_left = left <= right if isinstance(atom, Minimum) else left >= right
+                return z3.If(is_left, left, right)
+            case Choice():
+                condition = self.condition(atom.condition)
+                return z3.If(condition, self.term(atom.then), self.term(atom.otherwise))
+            case Wrap():
+                low = signed_range(atom.bits)[0] if atom.signed and atom.bits > 1 else 0
+                return (self.term(atom.arguments[0]) - low) % (1 << atom.bits) + low
+            case _:
+                assert isinstance(atom, Bitwise)
+                return self._bitwise(atom)
 
     def _symbol(self, symbol: Symbol) -> Any:
         low, high = self._ranges.of(symbol)
@@ -168,10 +186,6 @@ class _Translation:
         for term in symbol.at:
             self._declare_symbols(term)
         return variable
-
-    def _quotient(self, atom: Atom) -> Any:
-        assert isinstance(atom, Quotient)
-        return self._divided(*atom.arguments, floor=atom.floor)
 
     def _divided(self, left: Term, right: Term, *, floor: bool) -> Any:
         """Return a quotient; Z3's division rounds down for positive divisors.
@@ -198,8 +212,7 @@ class _Translation:
         )
         return z3.If(divisor_expression == 0, z3.IntVal(0), for_any_sign)
 
-    def _remainder(self, atom: Atom) -> Any:
-        assert isinstance(atom, Remainder)
+    def _remainder(self, atom: Remainder) -> Any:
         left, right = atom.arguments
         positive = self._ranges.interval(right)[0] > 0
         if positive and (atom.floor or self._ranges.interval(left)[0] >= 0):
@@ -207,29 +220,7 @@ class _Translation:
         whole = self._divided(left, right, floor=atom.floor)
         return self.term(left) - self.term(right) * whole
 
-    def _minimum(self, atom: Atom) -> Any:
-        assert isinstance(atom, Minimum)
-        left, right = (self.term(term) for term in atom.arguments)
-        return z3.If(left <= right, left, right)
-
-    def _maximum(self, atom: Atom) -> Any:
-        assert isinstance(atom, Maximum)
-        left, right = (self.term(term) for term in atom.arguments)
-        return z3.If(left >= right, left, right)
-
-    def _choice(self, atom: Atom) -> Any:
-        assert isinstance(atom, Choice)
-        return z3.If(
-            self.condition(atom.condition), self.term(atom.then), self.term(atom.otherwise)
-        )
-
-    def _wrap(self, atom: Atom) -> Any:
-        assert isinstance(atom, Wrap)
-        low = signed_range(atom.bits)[0] if atom.signed and atom.bits > 1 else 0
-        return (self.term(atom.arguments[0]) - low) % (1 << atom.bits) + low
-
-    def _bitwise(self, atom: Atom) -> Any:
-        assert isinstance(atom, Bitwise)
+    def _bitwise(self, atom: Bitwise) -> Any:
         right = atom.arguments[1]
         if atom.operator in ("shl", "shr"):
             exact = self._shifted(atom, *self._ranges.interval(right))
@@ -254,14 +245,3 @@ class _Translation:
         for amount in range(high - 1, low - 1, -1):
             result = z3.If(shift_amount == amount, shift(amount), result)
         return result
-
-
-_MAKERS: Final[dict[type[Atom], Callable[[_Translation, Atom], Any]]] = {
-    Quotient: _Translation._quotient,
-    Remainder: _Translation._remainder,
-    Minimum: _Translation._minimum,
-    Maximum: _Translation._maximum,
-    Choice: _Translation._choice,
-    Wrap: _Translation._wrap,
-    Bitwise: _Translation._bitwise,
-}

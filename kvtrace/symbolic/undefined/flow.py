@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter, methodcaller
 from typing import Final, Literal
 
 from kvtrace.ir import Block, Module, Op, Value
@@ -331,7 +332,7 @@ class _Flow:
             undefined = self.of(passed_value)
             if loop is not None:
                 last_trip = Substitution({loop.trip: loop.trips})
-                undefined = undefined.mapped(_substituting(last_trip))
+                undefined = undefined.mapped(methodcaller("substitute", last_trip))
             self.set(value, undefined)
 
     def _loop(
@@ -375,11 +376,11 @@ class _Flow:
             ]
             return solved_courses(slots, loop)
 
-        possible_courses = solved(possibly, _possibly)
+        possible_courses = solved(possibly, attrgetter("possibly"))
         are_equal = surely is possibly and all(
             initial[i].surely is initial[i].possibly for i in positions
         )
-        sure_courses = possible_courses if are_equal else solved(surely, _surely)
+        sure_courses = possible_courses if are_equal else solved(surely, attrgetter("surely"))
         sources = _carried_sources(positions, initial, outcomes, possibly)
         after = [NOWHERE] * len(arguments)
         for i, sure, possible in zip(positions, sure_courses, possible_courses, strict=True):
@@ -427,18 +428,6 @@ class _Flow:
 
 
 _TERMINATORS: Final = named(lambda row: row.kind in (Kind.END, Kind.JUMP))
-
-
-def _substituting(replaced: Substitution) -> Callable[[Condition], Condition]:
-    return lambda condition: condition.substitute(replaced)
-
-
-def _surely(undefined: Undefined) -> Condition:
-    return undefined.surely
-
-
-def _possibly(undefined: Undefined) -> Condition:
-    return undefined.possibly
 
 
 def _carried_sources(

@@ -143,16 +143,13 @@ def inner_axis(call: Call, stride: Number) -> list[tuple[int, Number]]:
 def number_symbol(number: Number) -> Symbol:
     """Return the symbol of a number in formulas."""
     low = -_MOST if number[0] in ("scalar", "stride") else 0
-    return Symbol("scalar", ("number", *number), low, _MOST)
-
-
-def is_number(symbol: Symbol) -> bool:
-    """Return whether a symbol is of a number in formulas."""
-    return isinstance(symbol.key, tuple) and symbol.key[0] == "number"
+    _, key = key_of(number)
+    return Symbol("programs" if number[0] == "grid" else "scalar", key, low, _MOST)
 
 
 def number_of(symbol: Symbol) -> Number:
-    """Return the number of a symbol in formulas."""
-    assert isinstance(symbol.key, tuple)
-    kind, position, axis = symbol.key[1:]
-    return kind, position, axis
+    """Return the number of a symbol, the inverse of `key_of`."""
+    if isinstance(symbol.key, tuple):
+        position, kind, axis = symbol.key
+        return kind, position, axis
+    return "grid" if symbol.kind == "programs" else "scalar", symbol.key, 0

@@ -26,7 +26,6 @@ from kvtrace.verdicts.sizes.launch_numbers import (
     Sizes,
     holds_at,
     inner_axis,
-    is_number,
     name_of,
     number_of,
     number_symbol,
@@ -201,7 +200,7 @@ class Relations:
         """Return whether a number is another, or follows from it."""
         formula = self._formulas.get(number)
         atoms = () if formula is None else formula.term.atoms()
-        bases = (number_of(a) for a in atoms if isinstance(a, Symbol) and is_number(a))
+        bases = (number_of(a) for a in atoms if isinstance(a, Symbol))
         return number == other or any(n != number and self._uses(n, other) for n in bases)
 
     def _is_size(self, number: Number) -> bool:
@@ -251,10 +250,7 @@ class Relations:
         numbers: set[Number] = {("grid", axis, 0) for axis in range(3)}
         for _, symbol in symbols_by_access(self.call.module):
             if symbol.kind == "scalar":
-                key = symbol.key
-                numbers.add(
-                    ("scalar", key, 0) if isinstance(key, int) else (key[1], key[0], key[2])
-                )
+                numbers.add(number_of(symbol))
         return numbers & self.base.keys()
 
     def _is_free(self, number: Number, size: Number) -> bool:
@@ -305,7 +301,7 @@ class Relations:
             formula = self._formulas.get(number, formula)
             if formula is not None:
                 symbols = [a for a in formula.term.atoms() if isinstance(a, Symbol)]
-                bases = {a: self._term(number_of(a), terms) for a in symbols if is_number(a)}
+                bases = {a: self._term(number_of(a), terms) for a in symbols}
                 terms[number] = formula.term.substitute(bases)
         return terms[number]
 
