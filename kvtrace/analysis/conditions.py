@@ -302,19 +302,14 @@ def _commented_contracts(
 
 def _without_floats(call: Call) -> Call:
     """Return a call without the contents of floats, which no size depends on."""
-    from kvtrace.evaluate import Storage, TensorArgument
+    from kvtrace.evaluate.arguments import Storage, TensorArgument, with_storages
 
-    tensors = [one for one in call.arguments if isinstance(one, TensorArgument)]
-    kept = {id(one.storage) for one in tensors if not one.dtype.startswith(("f", "bf"))}
-    storages = {
-        id(one.storage): one.storage if id(one.storage) in kept else Storage(one.storage.nbytes)
-        for one in tensors
-    }
-    arguments = (
-        replace(one, storage=storages[id(one.storage)]) if isinstance(one, TensorArgument) else one
-        for one in call.arguments
+    tensors = [argument for argument in call.arguments if isinstance(argument, TensorArgument)]
+    kept = {tensor.storage for tensor in tensors if not tensor.dtype.startswith(("f", "bf"))}
+    arguments = with_storages(
+        call.arguments, lambda storage: storage if storage in kept else Storage(storage.nbytes)
     )
-    return replace(call, arguments=tuple(arguments))
+    return replace(call, arguments=arguments)
 
 
 def _at_sizes(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kvtrace.evaluate.arguments import Argument, Storage, TensorArgument
+from kvtrace.evaluate.arguments import Argument, Storage, TensorArgument, with_storages
 from kvtrace.evaluate.reach import LiveStorage, follows_addresses, reached
 from kvtrace.schema.cached_property import cached_property
 
@@ -182,9 +182,4 @@ def _at_addresses(
             data.flags.writeable = False  # a record, not the program's memory
         begin = (address or 0) - tensor.offset_bytes
         storages.setdefault(tensor.storage, Storage(tensor.storage.nbytes, data, begin))
-    return [
-        replace(argument, storage=storages[argument.storage])
-        if isinstance(argument, TensorArgument)
-        else argument
-        for argument in arguments
-    ]
+    return list(with_storages(arguments, storages.__getitem__))
