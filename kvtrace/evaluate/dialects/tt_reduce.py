@@ -179,7 +179,6 @@ def reduce(op: Op, compiler: Compiler) -> Step:
     block = op.regions[0].blocks[0]
     axis = int(attribute(op, "axis")) + 1
     types = [value_type(value.type) for value in op.group("source")]
-    slots, results = slots_of(op.group("source")), slots_of(op.results)
     function = simple_ufunc(block, types[0]) if len(types) == 1 else None
     rows = types[0].size // types[0].shape[axis - 1]
     flops = (types[0].size - rows) * _float_op_count(block)
@@ -189,13 +188,7 @@ def reduce(op: Op, compiler: Compiler) -> Step:
         return compiler.counting_step(op, step, types[0].size, flops)
     combiner = _Combiner(block, compiler)
 
-    def step_in_tree(values: list[Any], scope: Scope) -> None:
-        arrays = _full_operands(values, slots, types)
-        if arrays is None:
-            unknown = unknown_of(values[slot] for slot in slots)
-            for slot in results:
-                values[slot] = unknown
-            return
+    def in_tree(values: list[Any], scope: Scope, arrays: list[Any]) -> list[Any]:
         count = extent
         while count > 1:
             half = count // 2
@@ -203,10 +196,30 @@ def reduce(op: Op, compiler: Compiler) -> Step:
             right = [_slice_along(array, axis, half, 2 * half) for array in arrays]
             arrays = combiner.combine(values, scope, left, right)
             count = half
-        for slot, array in zip(results, arrays, strict=True):
-            values[slot] = map_arrays(array, lambda part: np.squeeze(part, axis))
+        return [map_arrays(array, lambda part: np.squeeze(part, axis)) for array in arrays]
 
-    return compiler.counting_step(op, step_in_tree, types[0].size, flops)
+    return compiler.counting_step(op, _combining_step(op, in_tree), types[0].size, flops)
+
+
+_Combination = Callable[[list[Any], Scope, list[Any]], list[Any]]
+"""Combines operands of full shape along an axis: a function of the values, the scope and them."""
+
+
+def _combining_step(op: Op, combine: _Combination) -> Step:
+    """Return the step that sets an op's results to its combined operands, unknown if one is."""
+    types = [value_type(value.type) for value in op.group("source")]
+    slots, results = slots_of(op.group("source")), slots_of(op.results)
+
+    def step(values: list[Any], scope: Scope) -> None:
+        operands = [values[slot] for slot in slots]
+        unknown = unknown_of(operands)
+        combined: list[Any] = [unknown] * len(results)
+        if unknown is None:
+            combined = combine(values, scope, _full_operands(operands, types))
+        for slot, value in zip(results, combined, strict=True):
+            values[slot] = value
+
+    return step
 
 
 def _reduce_by_ufunc(op: Op, function: Any, axis: int, type_: ValueType) -> Step:
@@ -224,13 +237,8 @@ def _reduce_by_ufunc(op: Op, function: Any, axis: int, type_: ValueType) -> Step
     return computed(op, reduced_value)
 
 
-def _full_operands(
-    values: list[Any], slots: tuple[int, ...], types: list[ValueType]
-) -> list[Any] | None:
-    """Return operands, with their shadows, broadcast to a common shape; None if any is unknown."""
-    if unknown_of(values[slot] for slot in slots) is not None:
-        return None
-    operands = [values[slot] for slot in slots]
+def _full_operands(operands: list[Any], types: list[ValueType]) -> list[Any]:
+    """Return operands, with their shadows, broadcast to a common shape."""
     arrays = [
         full_array(actual(value), type_) for value, type_ in zip(operands, types, strict=True)
     ]
@@ -249,7 +257,6 @@ def scan(op: Op, compiler: Compiler) -> Step:
     axis = int(attribute(op, "axis")) + 1
     reverse = bool(attribute(op, "reverse", default=False))
     types = [value_type(value.type) for value in op.group("source")]
-    slots, results = slots_of(op.group("source")), slots_of(op.results)
     function = simple_ufunc(block, types[0]) if len(types) == 1 else None
     combine = (
         _scan_by_ufunc(function, axis, types[0])
@@ -261,30 +268,16 @@ def scan(op: Op, compiler: Compiler) -> Step:
     def flipped(array: Array) -> Array:
         return np.flip(array, axis)
 
-    def step(values: list[Any], scope: Scope) -> None:
-        arrays = _full_operands(values, slots, types)
-        if arrays is None:
-            unknown = unknown_of(values[slot] for slot in slots)
-            for slot in results:
-                values[slot] = unknown
-            return
-        if reverse:
-            arrays = [map_arrays(array, flipped) for array in arrays]
-        arrays = combine(values, scope, arrays)
-        if reverse:
-            arrays = [map_arrays(array, flipped) for array in arrays]
-        for slot, array in zip(results, arrays, strict=True):
-            values[slot] = array
+    def backwards(values: list[Any], scope: Scope, arrays: list[Any]) -> list[Any]:
+        arrays = combine(values, scope, [map_arrays(array, flipped) for array in arrays])
+        return [map_arrays(array, flipped) for array in arrays]
 
-    return compiler.counting_step(
-        op, step, types[0].size, (types[0].size - rows) * _float_op_count(block)
-    )
+    step = _combining_step(op, backwards if reverse else combine)
+    flops = (types[0].size - rows) * _float_op_count(block)
+    return compiler.counting_step(op, step, types[0].size, flops)
 
 
-_Accumulation = Callable[[list[Any], Scope, list[Any]], list[Any]]
-
-
-def _scan_by_ufunc(function: Any, axis: int, type_: ValueType) -> _Accumulation:
+def _scan_by_ufunc(function: Any, axis: int, type_: ValueType) -> _Combination:
     rounded = rounding_to(type_.element)
 
     def run(_values: list[Any], _scope: Scope, arrays: list[Array]) -> list[Array]:
@@ -295,7 +288,7 @@ def _scan_by_ufunc(function: Any, axis: int, type_: ValueType) -> _Accumulation:
     return run
 
 
-def _scan_by_region(combiner: _Combiner, axis: int) -> _Accumulation:
+def _scan_by_region(combiner: _Combiner, axis: int) -> _Combination:
     """Return a scan in log2(n) passes that combine elements at a distance (Hillis, Steele)."""
 
     def run(values: list[Any], scope: Scope, arrays: list[Any]) -> list[Any]:

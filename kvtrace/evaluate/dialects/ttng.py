@@ -65,6 +65,14 @@ def init_barrier(op: Op, _compiler: Compiler) -> Step:
     return step
 
 
+def flags_of(values: list[Any], slot: int | None, scope: Scope) -> Any:
+    """Return a predicate's value for each program; without one, True."""
+    if slot is None:
+        return True
+    value = values[slot]
+    return value if isinstance(value, Unknown) else program_flags(value, scope.programs)
+
+
 @semantics("ttng.wait_barrier")
 def wait_barrier(op: Op, _compiler: Compiler) -> Step:
     """Return the step that waits for a barrier's phase with a parity to end."""
@@ -72,10 +80,7 @@ def wait_barrier(op: Op, _compiler: Compiler) -> Step:
     type_, predicate = value_type(op.operand("phase").type), slot_of(op, "predicate")
 
     def step(values: list[Any], scope: Scope) -> None:
-        active: Any = True if predicate is None else values[predicate]
-        phase = values[parity]
-        if not isinstance(active, Unknown):
-            active = program_flags(active, scope.programs)
+        active, phase = flags_of(values, predicate, scope), values[parity]
         if not isinstance(phase, Unknown):
             phase = np.broadcast_to(to_array(phase, type_).reshape(-1), (scope.programs,))
         scope.launch.shared.wait_for_phase(op, scope, values[barrier], phase, active)

@@ -15,13 +15,13 @@ import numpy as np
 from kvtrace.evaluate.compiler import Compiler, slot_of, slots_of
 from kvtrace.evaluate.dialects.tt_dot import PACKED, dot_form, product, scaled_factor, unpacked
 from kvtrace.evaluate.dialects.ttg import local_alloc, local_load, view_step
-from kvtrace.evaluate.dialects.ttng import init_barrier, wait_barrier
+from kvtrace.evaluate.dialects.ttng import flags_of, init_barrier, wait_barrier
 from kvtrace.evaluate.partitions import PartitionedMemory
 from kvtrace.evaluate.registry import Step, semantics, unsupported
 from kvtrace.evaluate.rounding import rounding_to
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import value_type
-from kvtrace.evaluate.values import Array, Unknown, full_array, program_flags, unknown_of
+from kvtrace.evaluate.values import Array, Unknown, full_array, unknown_of
 from kvtrace.ir import Op
 from kvtrace.ir.attributes import Attribute
 from kvtrace.ir.flow import captured, threads_of
@@ -46,13 +46,6 @@ def _check_attributes(op: Op, compiler: Compiler, *known: str) -> None:
 
 def _is_set(value: Attribute) -> bool:
     return getattr(value, "value", True) is not False
-
-
-def _flags(values: list[Any], slot: int | None, scope: Scope) -> Any:
-    if slot is None:
-        return True
-    value = values[slot]
-    return value if isinstance(value, Unknown) else program_flags(value, scope.programs)
 
 
 # -- partitions -----------------------------------------------------------------------------------
@@ -158,7 +151,7 @@ def arrival(
     def step(values: list[Any], scope: Scope) -> None:
         if not needs_clocks and not isinstance(scope.launch.shared, PartitionedMemory):
             return
-        active = _flags(values, predicate, scope)
+        active = flags_of(values, predicate, scope)
         _memory(op, scope).arrive(op, scope, values[barrier], count, size, kind, active)
 
     return step
@@ -207,7 +200,7 @@ def tmem_store(op: Op, _compiler: Compiler) -> Step:
     type_ = value_type(op.operand("value").type)
 
     def step(values: list[Any], scope: Scope) -> None:
-        active, value = _flags(values, predicate, scope), values[source]
+        active, value = flags_of(values, predicate, scope), values[source]
         if isinstance(active, Unknown) or np.all(active):
             value = active if isinstance(active, Unknown) else value
             _memory(op, scope).write(op, scope, values[target], value, type_)
@@ -272,7 +265,7 @@ def _product_step(
         if not memory.follows_products:
             raise unsupported(op, compiler.kernel, "in this analysis")
         added, use, predicate = (values[slot] for slot in slots)
-        adds, active = (_flags(values, slot, scope) for slot in slots[1:])
+        adds, active = (flags_of(values, slot, scope) for slot in slots[1:])
         unknown = unknown_of((use, predicate))
         if unknown is None and not np.all(active):
             return
@@ -286,7 +279,7 @@ def _product_step(
         memory.write(op, scope, added, result, type_, _TENSOR_CORE)
         memory.begin_product(scope, ends=ends)
         for barrier, flag in barriers:
-            active = _flags(values, flag, scope)
+            active = flags_of(values, flag, scope)
             memory.arrive(op, scope, values[barrier], 1, 0, _TENSOR_CORE, active)
 
     return compiler.counting_step(op, step, type_.size, _flops(op))
