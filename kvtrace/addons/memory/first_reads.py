@@ -186,8 +186,8 @@ def may_precede(
     atoms = store.active.atoms() | read.active.atoms()
     for level, trip in enumerate(trips):  # trips of the loops around this one are equal
 
-        def is_earlier(rename: Substitution, trip: Symbol = trip) -> Condition:
-            return less(trip.term, rename(trip.term))
+        def is_earlier(of_read: Substitution, trip: Symbol = trip) -> Condition:
+            return less(trip.term, of_read(trip.term))
 
         if _may_meet(bound, store, read, trips[level:], is_earlier if trip in atoms else None):
             return True
