@@ -380,16 +380,14 @@ class RadiusRule:
         repeated = [side.shape[1:] != planes.shape[1:] for side in option_planes]
         spans = [option for option in options if isinstance(option, NumberWithPlanes)]
         is_certain_choice = ~np.broadcast_to(doubt, planes.shape)
+        selected = {
+            plane: np.where(selects_first, option_planes[0][plane], option_planes[1][plane])
+            for plane in PLANES.names or ()
+        }
         for plane in ("off", "bias", "own", "common"):
-            selected_plane = np.where(
-                selects_first, option_planes[0][plane], option_planes[1][plane]
-            )
-            planes[plane] = np.where(is_certain_choice, selected_plane, planes[plane])
+            planes[plane] = np.where(is_certain_choice, selected[plane], planes[plane])
         is_certain = {}
         for plane in ("worst", "meaning", "near"):  # the rule counted `off` in, which is known
-            selected_plane = np.where(
-                selects_first, option_planes[0][plane], option_planes[1][plane]
-            )
             certain = (
                 condition.shadow[plane] == 0
                 if isinstance(condition, NumberWithPlanes)
@@ -397,11 +395,10 @@ class RadiusRule:
             )
             if certain.ndim:
                 certain = certain.reshape(certain.shape + (1,) * (rank - certain.ndim))
-            planes[plane] = np.where(certain, selected_plane, planes[plane])
+            planes[plane] = np.where(certain, selected[plane], planes[plane])
             is_certain[plane] = certain
         # A device may choose the other side; in exact arithmetic the side is known.
-        off = np.where(selects_first, option_planes[0]["off"], option_planes[1]["off"])
-        off = np.where(~is_certain_choice & is_certain["meaning"], off, 0.0)
+        off = np.where(~is_certain_choice & is_certain["meaning"], selected["off"], 0.0)
         planes["off"] += off
         for plane in ("worst", "near", "bias"):
             planes[plane] += np.abs(off)
