@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from kvtrace.converters.notes import notes_on
 from kvtrace.figures.graph_replays import GraphReplays, read_graph_replays
+from kvtrace.figures.identity import Keyed
 from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.figures.scans import sound_rows
 from kvtrace.figures.stored import PASS as SUMS
@@ -97,7 +98,7 @@ class RunOverview:
 
 
 @dataclass(frozen=True, slots=True)
-class KernelOverview:
+class KernelOverview(Keyed):
     """A kernel (`kvtrace/figures/identity.py`) over the chosen runs; times are measured.
 
     Launches of autotuners and warm-ups count in `tuning_launches` only. `device_ns` is None without
@@ -121,11 +122,6 @@ class KernelOverview:
     compiling_ns: int | None
     source: str | None = None
     further: Mapping[str, float | None] = field(default_factory=dict)
-
-    @property
-    def kernel_names(self) -> tuple[str, ...]:
-        """The names of the kernels that the row is about."""
-        return (self.name,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ import pyarrow as pa
 from kvtrace.converters.info.info import KernelOverview, Message, RunOverview
 from kvtrace.converters.notes import unevaluated_notes
 from kvtrace.figures.device_time import DeviceTime
-from kvtrace.figures.identity import KernelKey, is_own
-from kvtrace.figures.kernels import FURTHER, FURTHER_SUMS, KERNEL_FIGURES, LAUNCHED
+from kvtrace.figures.identity import KernelKey
+from kvtrace.figures.kernels import FURTHER, KERNEL_FIGURES, LAUNCHED, added_up
 from kvtrace.figures.launch_costs import LaunchCost
 from kvtrace.figures.part_figures import PartFigures, open_figures
 from kvtrace.figures.ranks import RanksFigures
@@ -20,17 +20,9 @@ from kvtrace.figures.tables import known_rows, row_dicts, scratch
 from kvtrace.figures.window import Window
 from kvtrace.schema.trace import Run, Trace
 
-#: Figures of launches in an overview, and SQL columns that sum and select them.
-_FIGURES: Final = ("launches", "tuning_launches", "host_ns", "compiling_ns")
-_SUMS: Final = tuple(figure for figure in LAUNCHED if figure.name in {*_FIGURES, *FURTHER_SUMS})
-_ADDED_UP: Final = ", ".join(f"sum({figure.name}) AS {figure.name}" for figure in _SUMS)
-_KERNEL_SUMS: Final = ", ".join(
-    f"coalesce(any_value(c.{figure.name}), 0)::BIGINT AS {figure.name}"
-    if figure.unit == "count"
-    else f"any_value(c.{figure.name})::BIGINT AS {figure.name}"
-    for figure in _SUMS
-)
 _FIELDS: Final = frozenset(field.name for field in fields(KernelOverview))
+#: Numbers that are 0 for a kernel without calls.
+_COUNTS: Final = ("calls", *(figure.name for figure in LAUNCHED if figure.unit == "count"))
 #: What variants and calls of several runs are equal by, as their ids are not comparable. The device
 #: is left out: ranks launch the same call on different ones. Equal ones of one run, such as a
 #: variant that was compiled again, are numbered, and count as in a run that is alone.
@@ -58,19 +50,19 @@ _KERNELS: Final = f"""
             ORDER BY coalesce(module, ''), coalesce(name, ''), coalesce(source, '')) AS kernel
         FROM kernels
     ), called AS (
-        SELECT kernel, count(DISTINCT call) AS calls, {_ADDED_UP} FROM (
+        SELECT kernel, count(DISTINCT call) AS calls, {added_up(LAUNCHED)} FROM (
             SELECT n.kernel, {{call}} AS call, t.*
             FROM calls c JOIN named n ON n.run = c.run AND n.kernel_id = c.kernel_id
             LEFT JOIN times t ON t.run = c.run AND t.call_id = c.call_id
         ) GROUP BY kernel
+    ), defined AS (
+        SELECT kernel, coalesce(any_value(name), '') AS name, any_value(module) AS module,
+            any_value(source) AS source, arg_min_null(file, place) AS file,
+            arg_min_null(line, place) AS line, arg_min_null(origin, place) AS origin,
+            count(DISTINCT variant) AS variants, min(place) AS place
+        FROM named GROUP BY kernel
     )
-    SELECT coalesce(any_value(name), '') AS name, any_value(module) AS module,
-        any_value(source) AS source, arg_min_null(file, place) AS file,
-        arg_min_null(line, place) AS line,
-        arg_min_null(origin, place) AS origin, count(DISTINCT variant) AS variants,
-        coalesce(any_value(c.calls), 0) AS calls, {_KERNEL_SUMS}
-    FROM named LEFT JOIN called c USING (kernel)
-    GROUP BY kernel ORDER BY min(place)
+    SELECT * FROM defined LEFT JOIN called USING (kernel) ORDER BY place
 """  # noqa: S608
 
 
@@ -130,21 +122,19 @@ def _kernels(trace: Trace, runs: Sequence[Run], figures: PartFigures) -> tuple[K
         database.register("calls", known_rows(trace, runs, "calls", columns))
         database.register("times", figures.launched.calls)
         rows = row_dicts(database, _KERNELS.format(variant=variant, call=call))
-    device_ns_by_key = {
-        row.key: row.device_ns
-        for row in (figures.device_time.rows if figures.device_time is not None else ())
-        if is_own(row.kind)
-    }
-    overviews = [
-        KernelOverview(
-            device_ns=device_ns_by_key.get(
-                KernelKey(row["module"] or "", row["name"], row["source"] or "")
-            ),
-            further={figure.name: figure.shown(row) for figure in FURTHER},
-            **{name: value for name, value in row.items() if name in _FIELDS},
+    time = figures.device_time
+    on_device = {} if time is None else time.kernel_rows
+    overviews = []
+    for row in rows:
+        row |= {name: row[name] or 0 for name in _COUNTS}
+        executed = on_device.get(KernelKey.of(row["module"], row["name"], row["source"]))
+        overviews.append(
+            KernelOverview(
+                device_ns=None if executed is None else executed.device_ns,
+                further={figure.name: figure.shown(row) for figure in FURTHER},
+                **{name: value for name, value in row.items() if name in _FIELDS},
+            )
         )
-        for row in rows
-    ]
     return tuple(
         sorted(
             overviews, key=lambda k: (-(k.device_ns or 0), -(k.host_ns or 0), -k.launches, k.name)

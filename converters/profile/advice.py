@@ -280,7 +280,7 @@ def _variants(
     variants: dict[KernelKey, list[dict[str, Any]]] = {}
     by_id: dict[tuple[str, int], dict[str, Any]] = {}
     for row in kernels.to_pylist():
-        key = KernelKey(row["module"] or "", row["name"] or "", row["source"] or "")
+        key = KernelKey.of(row["module"], row["name"], row["source"])
         if key not in keys:
             continue
         row["calls"] = {}

@@ -164,7 +164,7 @@ def _kernel_step(kernel: Row) -> Step:
     from kvtrace.figures.identity import KernelKey  # late: it needs Arrow, and help does not
 
     label = kernel["name"] or "(no name)"
-    key = KernelKey(kernel["module"] or "", kernel["name"] or "", kernel["source"] or "")
+    key = KernelKey.of(kernel["module"], kernel["name"], kernel["source"])
     return Step(label, kernel["file"], kernel["line"], kernel=key)
 
 

@@ -393,18 +393,18 @@ def kernel_headlines(
         launch_costs: kernels whose launches stand out.
         device: the device of the rooflines; None: unknown.
     """
-    shares = {row.key: row.share for row in (() if time is None else time.rows) if is_own(row.kind)}
+    executed = {} if time is None else time.kernel_rows
     costs = {cost.key: cost for cost in launch_costs}
     first_advice: dict[KernelKey | None, Advice] = {}
     for piece in advice:
         first_advice.setdefault(piece.key, piece)
     headlines = {}
     for kernel in kernels:
-        share, cost = shares.get(kernel.key), costs.get(kernel.key)
+        row, cost = executed.get(kernel.key), costs.get(kernel.key)
         bound, remedy = _bound(kernel, device)
         own_advice = first_advice.get(kernel.key)
         phrases = [
-            None if share is None else f"{percent(share)} of GPU time",
+            None if row is None else f"{percent(row.share)} of GPU time",
             bound,
             None if cost is None else f"a launch takes {cost.times_usual:.1f} times the usual time",
             remedy if own_advice is None else _advice_phrase(own_advice),

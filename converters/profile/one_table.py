@@ -53,8 +53,8 @@ def table_rows(profile: Profile) -> list[TableRow]:
         names = names_apart(launched)
         return [_kernel_row(k, name) for k, name in zip(launched, names, strict=True)]
     kernels = {k.key: k for k in profile.kernels}
-    executed_keys = {row.key for row in time.rows if is_own(row.kind)}
-    not_executed = [k for k in launched if k.key not in executed_keys]
+    executed = time.kernel_rows
+    not_executed = [k for k in launched if k.key not in executed]
     names = names_apart([*time.rows, *not_executed])
     return [
         *(

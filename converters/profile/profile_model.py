@@ -11,7 +11,7 @@ from kvtrace.converters.profile.stated_work import StatedFigures
 from kvtrace.figures.device_time import DeviceTime
 from kvtrace.figures.gaps import Gaps
 from kvtrace.figures.graph_replays import GraphReplays
-from kvtrace.figures.identity import KernelKey
+from kvtrace.figures.identity import KernelKey, Keyed
 from kvtrace.figures.launch_costs import LaunchCost
 from kvtrace.figures.lines import Place
 from kvtrace.figures.ranks import RanksFigures
@@ -53,9 +53,8 @@ class Advice:
     @property
     def key(self) -> KernelKey | None:
         """The kernel's key; None for advice on the whole program."""
-        if self.kernel is None:
-            return None
-        return KernelKey(self.module or "", self.kernel, self.source or "")
+        key = KernelKey.of(self.module, self.kernel, self.source)
+        return None if self.kernel is None else key
 
     @property
     def where(self) -> str | None:
@@ -158,7 +157,7 @@ class CallProfile:
 
 
 @dataclass(frozen=True, slots=True)
-class KernelProfile:
+class KernelProfile(Keyed):
     """A kernel (`kvtrace/figures/identity.py`) over all chosen runs of the program.
 
     `runs` counts its launches; a launch that was captured into a graph counts once per replay of
@@ -182,16 +181,6 @@ class KernelProfile:
     source: str | None = None
     headline: str | None = None
     stated: StatedFigures | None = None
-
-    @property
-    def key(self) -> KernelKey:
-        """The kernel's module, name and source file, which identify it."""
-        return KernelKey(self.module or "", self.name, self.source or "")
-
-    @property
-    def kernel_names(self) -> tuple[str, ...]:
-        """The names of the kernels that the row is about."""
-        return (self.name,)
 
 
 @dataclass(frozen=True, slots=True)

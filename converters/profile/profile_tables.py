@@ -11,7 +11,7 @@ from kvtrace.converters.profile.device_limits import Work
 from kvtrace.converters.profile.stated_work import STATED_WORK, StatedFigures, stated_figures
 from kvtrace.figures.device_time import KERNEL_FACTS, KERNEL_NUMBER
 from kvtrace.figures.identity import NOT_OWN
-from kvtrace.figures.kernels import EXECUTED, LAUNCHED
+from kvtrace.figures.kernels import EXECUTED, LAUNCHED, added_up
 from kvtrace.figures.part_figures import PartFigures
 from kvtrace.figures.tables import known_rows, row_dicts, scratch
 from kvtrace.schema.trace import Run, Trace
@@ -51,23 +51,17 @@ _NO_ARGUMENTS: Final = """
 """
 
 _PREPARE_TIMES: Final = f"""
-    CREATE TEMP TABLE host AS
-    SELECT p.place, p.kernel, l.* FROM launched_sums l JOIN place p USING (run, call_id);
-
-    CREATE TEMP TABLE device AS
-    SELECT p.place, p.kernel, e.* FROM executed_sums e JOIN place p USING (run, call_id)
-    WHERE e.device_executions > 0;
+    CREATE TEMP TABLE timed AS
+    SELECT p.place, p.kernel, f.* FROM figures f JOIN place p USING (run, call_id);
 
     CREATE TEMP TABLE launched AS
-    SELECT p.place, p.kernel, coalesce(f.launches, 0) AS launches, f.runs,
-        CASE WHEN f.device_executions > 0
-            THEN f.device_ns::HUGEINT * f.runs / f.device_executions END AS all_ns
-    FROM figures f JOIN place p USING (run, call_id)
-    WHERE f.launches IS NOT NULL OR f.runs > 0;
+    SELECT place, kernel, coalesce(launches, 0) AS launches, runs,
+        CASE WHEN device_executions > 0
+            THEN device_ns::HUGEINT * runs / device_executions END AS all_ns
+    FROM timed WHERE launches IS NOT NULL OR runs > 0;
 
     CREATE TEMP TABLE median_place AS
-    SELECT place AS key, h.host_median_ns, d.device_median_ns
-    FROM host h FULL JOIN device d USING (place);
+    SELECT place AS key, host_median_ns, device_median_ns FROM timed;
 
     CREATE TEMP TABLE median_kernel AS
     SELECT k.kernel AS key, h.host_median_ns, d.device_median_ns
@@ -116,13 +110,12 @@ _KERNELS: Final = f"""
     FROM kernel GROUP BY kernel ORDER BY kernel
 """  # noqa: S608
 
-_SUMS: Final = """
-    WITH timed AS (
-        SELECT {key} AS key, {launched} FROM host GROUP BY ALL
-    ), ran AS (
-        SELECT {key} AS key, {executed} FROM device GROUP BY ALL
+_SUMS: Final = f"""
+    WITH times AS (
+        SELECT {{key}} AS key, {added_up(LAUNCHED)}, {added_up(EXECUTED, "device_executions > 0")}
+        FROM timed WHERE launches IS NOT NULL OR device_executions > 0 GROUP BY ALL
     ), summed AS (
-        SELECT {key} AS key, sum(bytes * runs) AS bytes, sum(flops * runs) AS flops,
+        SELECT {{key}} AS key, sum(bytes * runs) AS bytes, sum(flops * runs) AS flops,
             sum(lanes * runs) AS lanes, sum(masked * runs) AS masked,
             sum(sectors * runs) AS sectors, sum(sector_bytes * runs) AS sector_bytes,
             sum(unique_once * runs) AS unique_once,
@@ -130,19 +123,13 @@ _SUMS: Final = """
             sum(unknown) FILTER (runs > 0) AS unknown, sum(runs) AS replayed_runs
         FROM work GROUP BY ALL
     ), whole AS (
-        SELECT {key} AS key, sum(runs) AS runs,
+        SELECT {{key}} AS key, sum(runs) AS runs,
             CASE WHEN bool_and(all_ns IS NOT NULL) FILTER (runs > 0) THEN sum(all_ns) END AS all_ns
         FROM launched GROUP BY ALL
     )
-    SELECT * FROM timed FULL JOIN ran USING (key) LEFT JOIN median_{key} USING (key)
+    SELECT * FROM times LEFT JOIN median_{{key}} USING (key)
     LEFT JOIN summed USING (key) LEFT JOIN whole USING (key)
-"""
-
-#: SQL columns that add up the figures of launches, and of executions, over calls.
-_ADDED_UP: Final = {
-    name: ", ".join(f"sum({f.name})::BIGINT AS {f.name}" for f in figures if f.adds_up)
-    for name, figures in (("launched", LAUNCHED), ("executed", EXECUTED))
-}
+"""  # noqa: S608
 
 _PLACES: Final = """
     SELECT place, kernel, run, call_id, grid, tensors FROM place
@@ -277,9 +264,8 @@ class ProfileTables:
         self._database.register("stacks", stacks)
         self._database.register("kernels", known_rows(trace, runs, "kernels", columns["kernels"]))
         self._database.register("calls", known_rows(trace, runs, "calls", columns_of_calls))
-        for name, times in (("launched", figures.launched), ("executed", figures.executed)):
-            self._database.register(f"{name}_sums", times.calls)
-            self._database.register(f"{name}_medians", times.kernels)
+        self._database.register("launched_medians", figures.launched.kernels)
+        self._database.register("executed_medians", figures.executed.kernels)
         self._database.register("figures", figures.by_call)
         places = _PREPARE_PLACES.format(args=_ARGUMENTS if calls else _NO_ARGUMENTS)
         for tables in (places, _PREPARE_TIMES, _PREPARE_WORK):
@@ -297,14 +283,14 @@ class ProfileTables:
 
     def sums(self) -> dict[int, Row]:
         """Return the sums of times and work over all launches, by kernel number."""
-        return {row["key"]: row for row in self._rows(_SUMS.format(key="kernel", **_ADDED_UP))}
+        return {row["key"]: row for row in self._rows(_SUMS.format(key="kernel"))}
 
     def sums_of_calls(self, kernels: Iterable[int]) -> dict[int, Row]:
         """Return the sums of times and work over all launches of each call of some kernels.
 
         They are by call number (`place`); `kernels` are kernel numbers.
         """
-        query = _SUMS.format(key="place", **_ADDED_UP)
+        query = _SUMS.format(key="place")
         query += f"WHERE key IN (SELECT place FROM place WHERE kernel IN ({_sql_list(kernels)}))"  # noqa: S608
         return {row["key"]: row for row in self._rows(query)}
 

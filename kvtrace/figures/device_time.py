@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from kvtrace.figures.columns import integers
 from kvtrace.figures.executions import Busy
-from kvtrace.figures.identity import NOT_OWN, KernelKey
+from kvtrace.figures.identity import NOT_OWN, KernelKey, Keyed, is_own
 from kvtrace.figures.libraries import LibraryTime, lines_by_time
 from kvtrace.figures.tables import known_rows, row_dicts, scratch
 from kvtrace.figures.times import Times
@@ -48,7 +48,7 @@ _ON_DEVICE: Final = f"""
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceRow:
+class DeviceRow(Keyed):
     """All executions on devices under one name.
 
     `kind` is the maker: Triton or another origin, a library's name, copy, fill, other, or custom in
@@ -71,16 +71,6 @@ class DeviceRow:
     file: str | None = None
     line: int | None = None
     source: str | None = None
-
-    @property
-    def key(self) -> KernelKey:
-        """The kernel's module, name and source; it matches a kernel only where Triton made it."""
-        return KernelKey(self.module or "", self.name, self.source or "")
-
-    @property
-    def kernel_names(self) -> tuple[str, ...]:
-        """The names of the kernels that the row is about."""
-        return (self.name,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +104,11 @@ class DeviceTime:
     devices: int
     busy: Busy
     steps: Steps | None = None
+
+    @property
+    def kernel_rows(self) -> dict[KernelKey, DeviceRow]:
+        """The rows of kernels with rows of `kernels`, by key; libraries' keys say nothing."""
+        return {row.key: row for row in self.rows if is_own(row.kind)}
 
     @property
     def step_ns(self) -> float | None:

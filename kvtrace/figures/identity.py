@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -47,11 +47,35 @@ class KernelKey(NamedTuple):
     name: str
     source: str = ""
 
+    @classmethod
+    def of(cls, module: str | None, name: str | None, source: str | None) -> Self:
+        """Return the key of a kernel, of which some may not be known."""
+        return cls(module or "", name or "", source or "")
+
+
+class Keyed:
+    """A row with the module, name and source of a kernel."""
+
+    __slots__ = ()
+    module: str | None
+    name: str
+    source: str | None
+
+    @property
+    def key(self) -> KernelKey:
+        """The kernel's identity."""
+        return KernelKey.of(self.module, self.name, self.source)
+
+    @property
+    def kernel_names(self) -> tuple[str, ...]:
+        """The names of the kernels that the row is about."""
+        return (self.name,)
+
 
 def key_of(row: Mapping[str, Any]) -> KernelKey:
     """Return the key of the kernel in a row of `kernels` with `name` and `SOURCE_COLUMNS`."""
     source = row["source_artifact"] or row["file"] if row["module"] is None else None
-    return KernelKey(row["module"] or "", row["name"] or "", source or "")
+    return KernelKey.of(row["module"], row["name"], source)
 
 
 def with_source(kernels: pa.Table) -> pa.Table:

@@ -126,6 +126,15 @@ def sums(figures: Sequence[KernelFigure]) -> str:
     )
 
 
+def added_up(figures: Sequence[KernelFigure], condition: str = "true") -> str:
+    """Return the SQL select list that adds up figures of calls, of rows that meet a condition."""
+    return ", ".join(
+        f"CAST(sum({figure.name}) FILTER ({condition}) AS BIGINT) AS {figure.name}"
+        for figure in figures
+        if figure.adds_up
+    )
+
+
 def medians(rows: str, keys: str, name: str) -> str:
     """Return SQL that selects `keys` and the median `ns` of steady rows by `keys`, as `name`.
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import pyarrow.compute as pc
 
-from kvtrace.figures.identity import KernelKey
+from kvtrace.figures.identity import Keyed
 from kvtrace.figures.kernels import HOST_MEDIAN
 from kvtrace.figures.lines import Place, places_by_stack
 from kvtrace.figures.tables import known_rows, row_dicts, scratch
@@ -59,7 +59,7 @@ _KERNELS: Final = f"""
 
 
 @dataclass(frozen=True, slots=True)
-class LaunchCost:
+class LaunchCost(Keyed):
     """The launches of a kernel that take longer than usual, in a window; times in ns.
 
     `median_ns` is of the kernel's launches, `usual_ns` of all `kernels`. `launches` and `more_ns`,
@@ -80,11 +80,6 @@ class LaunchCost:
     place: Place | None
 
     @property
-    def key(self) -> KernelKey:
-        """The kernel's module, name and source."""
-        return KernelKey(self.module or "", self.name, self.source or "")
-
-    @property
     def times_usual(self) -> float:
         """Time of a launch over the usual time."""
         return self.median_ns / self.usual_ns
@@ -102,11 +97,6 @@ class LaunchCost:
             f"{duration(self.usual_ns)} (medians, of {self.kernels} kernels): {launches} launches "
             f"{of_what} take {duration(self.more_ns)} more than usual; {facts}"
         )
-
-    @property
-    def kernel_names(self) -> tuple[str, ...]:
-        """The names of the kernels that the row is about."""
-        return (self.name,)
 
 
 def read_launch_costs(

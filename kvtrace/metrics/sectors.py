@@ -22,20 +22,12 @@ from numpy.typing import NDArray
 
 from kvtrace.metrics.distinct import distinct_counts
 from kvtrace.metrics.patterns import Patterns
-from kvtrace.recorded_calls.thread_layouts import BlockedLayout, LaneOrder, lane_order
+from kvtrace.recorded_calls.thread_layouts import BlockedLayout, lane_order
 
 SECTOR_BYTES = 32
 GROUP_LANES = 32
 _NO_SECTOR = 1 << 62
 """A number above every sector, and small enough for differences in int64."""
-
-
-Axis = tuple[int, int, int]
-"""Step in bytes, first value, last value."""
-
-MOST_LANES = 1 << 20
-"""Limit of lanes of a block that are counted one by one, which is Triton's limit of a block."""
-
 
 _MOST_AT_ONCE = 1 << 17
 """Limit of lanes that are counted at once, whose arrays stay in the processor's caches."""
@@ -45,7 +37,8 @@ def sectors_of_patterns(
     patterns: Patterns, shift: int, element_bytes: int, layout: BlockedLayout | None
 ) -> int:
     """Return the sectors of all programs, with `shift` bytes added to their bases."""
-    order = _lane_order(layout, patterns.block, element_bytes)
+    order = None if layout is None else lane_order(layout, patterns.block, element_bytes)
+    width = GROUP_LANES if order is None else order.width
     starts = (patterns.bases + shift) % SECTOR_BYTES
     blocks = distinct_counts(patterns.pattern_of_program * SECTOR_BYTES + starts)
     step = max(1, _MOST_AT_ONCE // max(patterns.lanes.shape[1], 1))
@@ -55,28 +48,11 @@ def sectors_of_patterns(
         used_patterns, shifts = numbers // SECTOR_BYTES, numbers[:, None] % SECTOR_BYTES
         active = None if patterns.active is None else patterns.active[used_patterns]
         lanes = patterns.lanes[used_patterns]
-        total += int(_ordered_counts(lanes, active, shifts, element_bytes, order) @ programs)
+        if order is not None:
+            lanes = lanes[:, order.lanes]
+            active = None if active is None else active[:, order.lanes]
+        total += int(sector_counts(lanes, active, shifts, element_bytes, width) @ programs)
     return total
-
-
-def _lane_order(
-    layout: BlockedLayout | None, block: tuple[int, ...], element_bytes: int
-) -> LaneOrder | None:
-    return None if layout is None else lane_order(layout, block, element_bytes)
-
-
-def _ordered_counts(
-    lanes: NDArray[np.int64],
-    active: NDArray[np.bool_] | None,
-    shift: int | NDArray[np.int64],
-    element_bytes: int,
-    order: LaneOrder | None,
-) -> NDArray[np.int64]:
-    """Return `sector_counts` with lanes in the layout's order, or unchanged without one."""
-    if order is None:
-        return sector_counts(lanes, active, shift, element_bytes)
-    active = None if active is None else active[:, order.lanes]
-    return sector_counts(lanes[:, order.lanes], active, shift, element_bytes, order.width)
 
 
 def sector_counts(
