@@ -208,19 +208,6 @@ def limits_for_target(target: str | None) -> DeviceLimits | None:
     return next((limits for limits in known_devices() if target in limits.targets), None)
 
 
-def limits_named(device: str) -> DeviceLimits:
-    """Return the limits of the device that a user names.
-
-    Raises:
-        BadSetting: no such device is known.
-    """
-    limits = limits_of(device)
-    if limits is None:
-        names = "; ".join(entry.name for entry in known_devices())
-        raise BadSetting(f"the limits of a device {device!r} are not known; known devices: {names}")
-    return limits
-
-
 @dataclass(frozen=True, slots=True)
 class ChosenDevice:
     """The device that figures are compared with; `reported` is its name in the trace, if recorded.
@@ -250,7 +237,13 @@ def chosen_device(
         BadSetting: no such device is known.
     """
     if requested is not None:
-        return ChosenDevice(limits_named(requested), "given", None)
+        limits = limits_of(requested)
+        if limits is None:
+            names = "; ".join(entry.name for entry in known_devices())
+            raise BadSetting(
+                f"the limits of a device {requested!r} are not known; known devices: {names}"
+            )
+        return ChosenDevice(limits, "given", None)
     if recorded:
         limits = limits_of(recorded[0])
         return None if limits is None else ChosenDevice(limits, "recorded", recorded[0])

@@ -12,7 +12,7 @@ from kvtrace.converters.profile.device_limits import ChosenDevice
 from kvtrace.converters.profile.device_text import MEMORY_KINDS
 from kvtrace.converters.profile.profile_model import Advice, Figure, KernelProfile
 from kvtrace.figures.columns import coded, integers
-from kvtrace.figures.device_time import DeviceTime
+from kvtrace.figures.device_time import DeviceRow, DeviceTime
 from kvtrace.figures.gap_causes import PAUSE
 from kvtrace.figures.gap_parts import SMALL
 from kvtrace.figures.gaps import GapGroup, Gaps, Remedy
@@ -379,7 +379,7 @@ _REMEDIES: Final = {
 
 def kernel_headlines(
     kernels: Sequence[KernelProfile],
-    time: DeviceTime | None,
+    executed: Mapping[KernelKey, DeviceRow],
     advice: Sequence[Advice],
     launch_costs: Sequence[LaunchCost],
     device: ChosenDevice | None,
@@ -388,12 +388,11 @@ def kernel_headlines(
 
     Args:
         kernels: the kernels' profiles.
-        time: all that devices did; None without device times.
+        executed: the executions of each kernel that devices ran, by key.
         advice: advice on kernels and the program, the largest possible saving first.
         launch_costs: kernels whose launches stand out.
         device: the device of the rooflines; None: unknown.
     """
-    executed = {} if time is None else time.kernel_rows
     costs = {cost.key: cost for cost in launch_costs}
     first_advice: dict[KernelKey | None, Advice] = {}
     for piece in advice:

@@ -90,12 +90,14 @@ def profile_of(
     """
     trace, runs = figures.trace, figures.runs
     device_time, gaps, launch_costs = figures.device_time, figures.gaps, figures.launch_costs
-    ranks, graph_replays = figures.ranks, figures.graph_replays
+    ranks, graph_replays, by_call = figures.ranks, figures.graph_replays, figures.by_call
+    executed = {} if device_time is None else device_time.kernel_rows
     added = {
         name: section.read(trace, runs)
         for name, section in (profile_sections() if sections else {}).items()
     }
-    with ProfileTables(figures, calls=calls) as tables:
+    medians = figures.launched.kernels, figures.executed.kernels
+    with ProfileTables(trace, runs, by_call, medians, calls=calls) as tables:
         chosen_limits = chosen_device(device, recorded_names(runs), tables.targets())
         sums_by_kernel = tables.sums()
         flops = tables.flops()
@@ -132,7 +134,7 @@ def profile_of(
     for access in accesses:
         accesses_by_key.setdefault(keys_by_number[access["kernel"]], []).append(access)
     advice = read_advice(trace, runs, profiles, accesses_by_key, chosen_limits, device_time, gaps)
-    headlines = kernel_headlines(profiles, device_time, advice, launch_costs, chosen_limits)
+    headlines = kernel_headlines(profiles, executed, advice, launch_costs, chosen_limits)
     profiles = [replace(kernel, headline=headlines[kernel.key]) for kernel in profiles]
     if not calls:
         profiles = [replace(kernel, calls=()) for kernel in profiles]

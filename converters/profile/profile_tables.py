@@ -7,12 +7,13 @@ Their inputs are tables of the trace, and times of launches and executions summe
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+import pyarrow as pa
+
 from kvtrace.converters.profile.device_limits import Work
 from kvtrace.converters.profile.stated_work import STATED_WORK, StatedFigures, stated_figures
 from kvtrace.figures.device_time import KERNEL_FACTS, KERNEL_NUMBER
 from kvtrace.figures.identity import NOT_OWN
 from kvtrace.figures.kernels import EXECUTED, LAUNCHED, added_up
-from kvtrace.figures.part_figures import PartFigures
 from kvtrace.figures.tables import known_rows, row_dicts, scratch
 from kvtrace.schema.trace import Run, Trace
 
@@ -247,13 +248,26 @@ class ProfileTables:
     Rows have the column `kernel`, the number of a kernel, or `place`, the number of a unique call.
     """
 
-    def __init__(self, figures: PartFigures, *, calls: bool) -> None:
+    def __init__(
+        self,
+        trace: Trace,
+        runs: Sequence[Run],
+        by_call: pa.Table,
+        medians: tuple[pa.Table, pa.Table],
+        *,
+        calls: bool,
+    ) -> None:
         """Read the runs' tables, and register the times of their launches and executions.
 
-        Tensors of calls are read if `calls` is true or the table `ops` has rows.
+        Args:
+            trace: The trace, narrowed to a part of the runs.
+            runs: The runs.
+            by_call: `PartFigures.by_call`.
+            medians: By kernel, of launches and of executions.
+            calls: Read tensors of calls, also where the table `ops` has no rows.
+
         """
         self._database = scratch()
-        trace, runs = figures.trace, figures.runs
         columns = _COLUMNS_READ
         ops = trace.table("ops", runs, columns["ops"])
         calls = calls or ops.num_rows > 0
@@ -264,9 +278,9 @@ class ProfileTables:
         self._database.register("stacks", stacks)
         self._database.register("kernels", known_rows(trace, runs, "kernels", columns["kernels"]))
         self._database.register("calls", known_rows(trace, runs, "calls", columns_of_calls))
-        self._database.register("launched_medians", figures.launched.kernels)
-        self._database.register("executed_medians", figures.executed.kernels)
-        self._database.register("figures", figures.by_call)
+        self._database.register("launched_medians", medians[0])
+        self._database.register("executed_medians", medians[1])
+        self._database.register("figures", by_call)
         places = _PREPARE_PLACES.format(args=_ARGUMENTS if calls else _NO_ARGUMENTS)
         for tables in (places, _PREPARE_TIMES, _PREPARE_WORK):
             self._database.execute(tables)

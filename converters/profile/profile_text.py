@@ -143,19 +143,24 @@ def _detailed_tables_text(
     profile: Profile, kernels: Sequence[KernelProfile], width: int
 ) -> list[str]:
     """Return the tables of each kernel's measured and derived figures."""
+    named = list(zip(names_apart(kernels), kernels, strict=True))
     lines = []
     if profile.device_time is not None:
         lines += [*device_text(profile.device_time, None, "--full", width), ""]
-    lines += [*_measured_text(profile, kernels, width), "", *_derived_text(profile, kernels, width)]
+    lines += [*_measured_text(profile, named, width), "", *_derived_text(profile, named, width)]
     if profile.replayed:
-        lines += ["", *_flops_text(kernels, width), "", *_roofline_text(profile, kernels, width)]
+        lines += ["", *_flops_text(named, width), "", *_roofline_text(profile, named, width)]
     return lines
 
 
-def _measured_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:
+#: Kernels with their shown names.
+_Kernels = Sequence[tuple[str, KernelProfile]]
+
+
+def _measured_text(profile: Profile, kernels: _Kernels, width: int) -> list[str]:
     # Where there is a table of all that devices did, it has kernels' times on them.
     has_own_device_times = profile.device_time is None and any(
-        k.measured.device_executions for k in kernels
+        k.measured.device_executions for _, k in kernels
     )
     shown_figures = (*(_ON_DEVICE if has_own_device_times else ()), *_ON_HOST)
     header = (
@@ -172,7 +177,7 @@ def _measured_text(profile: Profile, kernels: Sequence[KernelProfile], width: in
             *(quantity(k.measured.further[figure.name], figure.unit) for figure in FURTHER),
             duration(k.compile_ns),
         )
-        for k, name in zip(kernels, names_apart(kernels), strict=True)
+        for name, k in kernels
     ]
     return columns(header, rows, width)
 
@@ -248,25 +253,21 @@ def _missing_calls_sentence(profile: Profile) -> str:
     return f"{calls} not in ops: kvtrace profile {profile.path} --replay"
 
 
-def _derived_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:
+def _derived_text(profile: Profile, kernels: _Kernels, width: int) -> list[str]:
     if not profile.replayed:
         return [_not_derived_sentence(profile)] if profile.replay_helps else []
     header = ("derived", "bytes/launch", "FLOP/launch", "bytes", "FLOP", "FLOP/byte", "lanes on")
-    kernel_names = zip(kernels, names_apart(kernels), strict=True)
-    rows = [(name, *_work_cells(k.derived)) for k, name in kernel_names]
+    rows = [(name, *_work_cells(k.derived)) for name, k in kernels]
     lines = columns(header, rows, width)
-    if any(k.derived.unknown_accesses for k in kernels):
+    if any(k.derived.unknown_accesses for _, k in kernels):
         lines.append(">: some accesses have masks that depend on data that was not recorded")
     if profile.missing_calls:
         lines.append(_missing_calls_sentence(profile))
     return lines
 
 
-def _flops_text(kernels: Sequence[KernelProfile], width: int) -> list[str]:
-    kernel_names = zip(kernels, names_apart(kernels), strict=True)
-    rows = [
-        (name, _flops_by_type_text(kernel.derived.flops_by_type)) for kernel, name in kernel_names
-    ]
+def _flops_text(kernels: _Kernels, width: int) -> list[str]:
+    rows = [(name, _flops_by_type_text(kernel.derived.flops_by_type)) for name, kernel in kernels]
     return columns(("derived", "FLOP by type"), rows, width)
 
 
@@ -317,9 +318,9 @@ def _has_sectors(profile: Profile) -> bool:
     return profile.device is None or profile.device.limits.has_caches
 
 
-def _roofline_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:
+def _roofline_text(profile: Profile, kernels: _Kernels, width: int) -> list[str]:
     device = profile.device
-    has_device_times = any(k.measured.device_ns is not None for k in kernels)
+    has_device_times = any(k.measured.device_ns is not None for _, k in kernels)
     has_sectors = _has_sectors(profile)
     header = [
         "derived",
@@ -332,7 +333,7 @@ def _roofline_text(profile: Profile, kernels: Sequence[KernelProfile], width: in
     if has_device_times:
         header.append("of measured")
     rows = []
-    for kernel, name in zip(kernels, names_apart(kernels), strict=True):
+    for name, kernel in kernels:
         cells = [
             name,
             size(_per_run(kernel.derived.unique_bytes, kernel.runs)),

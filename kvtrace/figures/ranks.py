@@ -259,23 +259,22 @@ def _read_ranks(trace: Trace, runs: Sequence[Run]) -> RanksFigures | None:
     steps = list(read_rank_steps(trace, collectives))
     if not steps:
         return None
-    times = _Times(
-        np.stack([rank.parts for rank in steps]).astype(np.float64),
-        np.stack([rank.duration for rank in steps]).astype(np.float64),
-        np.stack([rank.launching for rank in steps]).astype(np.float64),
-        np.stack([rank.waited for rank in steps]).astype(np.float64),
-        tuple(index for index, rank in enumerate(steps) if not rank.run.has_collectives_alone),
+    whole = [index for index, rank in enumerate(steps) if not rank.run.has_collectives_alone]
+    parts, durations, launching, waited = (
+        np.stack([getattr(rank, name) for rank in steps]).astype(np.float64)
+        for name in ("parts", "duration", "launching", "waited")
     )
+    times = _Times(parts, durations, launching, waited, tuple(whole))
     lateness = more_than_others(-times.waited)
     critical = times.waited.argmin(axis=0)
     is_whole = np.isin(critical, times.whole)
     path = times.parts[critical[is_whole], :, np.flatnonzero(is_whole)].sum(axis=0)
     late = _late_rank(steps, times, lateness, critical, collectives.error_ns)
     if late is not None and late.cause == "compute":
-        whole = [steps[index] for index in times.whole]
-        late = replace(late, alone_ns=_more_alone(trace, collectives, whole, late.rank))
+        compared = [steps[index] for index in whole]
+        late = replace(late, alone_ns=_more_alone(trace, collectives, compared, late.rank))
     has_steps = steps[0].bounds.size > 2
-    total = times.parts[list(times.whole)].sum(axis=(0, 2))
+    total = times.parts[whole].sum(axis=(0, 2))
     return RanksFigures(
         world=len(collectives.runs) + len(collectives.missing),
         missing=collectives.missing,

@@ -4,8 +4,10 @@ They are rows of `ops`, `accesses` and `loops`. Figures are exact over the whole
 `notes` lists the figures that could not be counted and the accesses that are left out.
 """
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -32,17 +34,8 @@ if TYPE_CHECKING:
 _PRECISIONS: Final = {0: "tf32", 1: "tf32x3", 2: "f32", 3: "bf16x3", 4: "bf16x6"}
 _IEEE: Final = 2
 
-#: Triton's ScaleDotElemType of packed factors, by number.
+#: Types of packed factors by Triton's names, in the order of the numbers of its ScaleDotElemType.
 _SCALED: Final = {
-    0: "f8E4M3FN",
-    1: "f8E5M2",
-    2: "f6E2M3FN",
-    3: "f6E3M2FN",
-    4: "f4E2M1FN",
-    5: "bf16",
-    6: "f16",
-}  # fmt: skip
-_SCALED_NAMES: Final = {
     "e4m3": "f8E4M3FN", "e5m2": "f8E5M2", "e2m3": "f6E2M3FN", "e3m2": "f6E3M2FN",
     "e2m1": "f4E2M1FN", "bf16": "bf16", "fp16": "f16",
 }  # fmt: skip
@@ -69,8 +62,9 @@ def factor_type(op: Op) -> str:
 def _scaled_name(op: Op, key: str) -> str:
     kind = _attribute_value(op, key)
     if isinstance(kind, str):
-        return _SCALED_NAMES.get(kind, kind)
-    return _SCALED.get(kind, "?") if kind is not None else "?"
+        return _SCALED.get(kind, kind)
+    names = dict(enumerate(_SCALED.values()))
+    return "?" if kind is None else names.get(kind, "?")
 
 
 def _bits(name: str) -> int:
@@ -377,16 +371,10 @@ class Metrics(Observer):
 
 def _median(counts: Mapping[int, int]) -> int:
     """Return the median, rounded down, of values with counts."""
-    total = sum(counts.values())
-    middle_values = []
-    for position in ((total - 1) // 2, total // 2):
-        values_so_far = 0
-        for value in sorted(counts):
-            values_so_far += counts[value]
-            if values_so_far > position:
-                middle_values.append(value)
-                break
-    return sum(middle_values) // 2
+    values = sorted(counts)
+    upto = list(accumulate(counts[value] for value in values))
+    middle = ((upto[-1] - 1) // 2, upto[-1] // 2)
+    return sum(values[bisect_right(upto, position)] for position in middle) // 2
 
 
 def _sum_if_known(figures: list[int | None]) -> int | None:

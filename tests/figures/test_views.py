@@ -17,7 +17,6 @@ from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter
 from tests.figures.written_runs import EPOCH, KERNELS, LAUNCHES, written
 from tests.support.thorough import usually
-from tests.support.tiers import some
 
 FIXTURES = sorted((Path(__file__).parents[1] / "fixtures" / "h200").glob("*/runs"))
 #: Views that the sums of calls are not made from.
@@ -106,17 +105,6 @@ def test_launches_with_one_number_are_each_in_launch_times_once(tmp_path, phase)
         trace, "SELECT count(*) AS n, count(*) FILTER (compiling) AS slow FROM launch_times"
     )
     assert counts == {"n": 50, "slow": 50}
-
-
-@pytest.mark.costly("recorded traces; sums by hand stay by day")
-@pytest.mark.parametrize("runs", some(FIXTURES, 4), ids=lambda path: path.parent.name)
-def test_sums_of_kernels_of_recorded_traces_add_up(runs):
-    trace = open_trace(runs.parent)
-    kernels = rows_of(trace, "FROM kernel_sums")
-    launches = sum(row["launches"] + row["tuning_launches"] for row in kernels)
-    assert launches == trace.table("launches").num_rows
-    host = host_times(trace, trace.runs).calls
-    assert sum(row["host_ns"] or 0 for row in kernels) == pc.sum(host["host_ns"]).as_py()
 
 
 @pytest.mark.costly("a database for each view; the ones used most stay by day")

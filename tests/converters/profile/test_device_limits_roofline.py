@@ -8,7 +8,6 @@ from kvtrace.converters.profile.device_limits import (
     joined,
     known_devices,
     limits_for_target,
-    limits_named,
     limits_of,
     position,
 )
@@ -79,7 +78,7 @@ def test_requested_device_takes_precedence_over_the_recorded_one_and_the_target(
 
 def test_unknown_device_raises_an_error_that_lists_known_devices():
     with pytest.raises(BadSetting, match=r"'Voodoo2' are not known; known devices: .*H200 SXM"):
-        limits_named("Voodoo2")
+        chosen_device("Voodoo2", (), ())
 
 
 def test_a_copy_is_bound_by_memory():

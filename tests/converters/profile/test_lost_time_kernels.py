@@ -39,8 +39,8 @@ def position(achieved, bound="memory", uncached_ns=500.0):
     return Position(400.0, uncached_ns, 100.0, 400.0, bound, achieved)
 
 
-def headline(of, *, advice=(), device=H200, time=None):
-    return kernel_headlines([of], time, advice, (), device)[KEY]
+def headline(of, *, advice=(), device=H200):
+    return kernel_headlines([of], {}, advice, (), device)[KEY]
 
 
 def advice_on(rule, text, key=KEY):
