@@ -430,7 +430,7 @@ class DependenceCollector:
         further on, which is kept in `_shifts` and must be the same for all reads of the tensor.
         """
         node_facts = self._assumptions(node, facts)
-        loaded_integers = offset_in_row.symbols("content")
+        loaded_integers = _in_order(offset_in_row.symbols("content"))
         self._selecting |= dict.fromkeys(self._tensor(atom) for atom in loaded_integers)
         offset_in_row = Substitution(dict.fromkeys(loaded_integers, ZERO))(offset_in_row)
         for factor in factors.values():
