@@ -1,6 +1,6 @@
 """Check that a tag is of the release that the tree is, and print what CHANGELOG.md says of it.
 
-    python requirements/release.py v0.3.0
+    python requirements/release.py v0.4.0
 
 Ends with 1, and says why, where the tag, `kvtrace.__version__` and the newest section of
 CHANGELOG.md differ, or entries in news/ were not collected.

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kvtrace.cli import complain
 from kvtrace.cli.links import knows_links, linked
 
 FIXTURE = Path(__file__).resolve().parents[1] / "fixtures" / "missing_mask"
@@ -39,6 +40,19 @@ def test_places_of_files_that_exist_are_links(tmp_path, monkeypatch):
     assert f";{file}/k.py#6\x1b" in linked("(k.py:6)", {"KITTY_WINDOW_ID": "1"})
     opened = linked(f"{tmp_path}/k.py:6:21", {"TERM_PROGRAM": "vscode"})
     assert f";vscode://file{tmp_path}/k.py:6:21\x1b" in opened
+
+
+def test_messages_in_a_terminal_link_to_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "k.py").touch()
+    monkeypatch.setenv("FORCE_HYPERLINK", "1")
+    reader, terminal = pty.openpty()
+    with os.fdopen(terminal, "w") as stream:
+        monkeypatch.setattr(sys, "stderr", stream)
+        complain("no call of the kernel at k.py:6 was judged")
+        drawn = os.read(reader, 4096).decode()
+    os.close(reader)
+    assert "/k.py\x1b\\k.py:6\x1b]8;;\x1b\\" in drawn
 
 
 @pytest.mark.process
