@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from kvtrace.figures.names import full_name, titled
 from kvtrace.figures.scans import Scans
-from kvtrace.figures.stored import older_rows, sums_stored
+from kvtrace.figures.stored import SUMS_OF_OLDER, older_sums, sums_stored
 from kvtrace.figures.tables import database as new_database
 from kvtrace.figures.views import (
     ADDED_UP,
@@ -30,7 +30,6 @@ from kvtrace.figures.views import (
     views_at_rest,
 )
 from kvtrace.schema.errors import BadSetting, KvtraceError
-from kvtrace.schema.older_parts import OLDER_SUMS
 from kvtrace.schema.table_types import TEXT
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import Run, Trace
@@ -124,9 +123,9 @@ def connect(
     scans.close(database, tables)
     older = [run for run in runs if keeps_sums(run)]
     for name in tables:
-        if older and name in OLDER_SUMS.values():
+        if older and name in SUMS_OF_OLDER:
             # Rows that count: of a run in progress, or that was killed, these are not all.
-            rows = older_rows(trace, older, name)
+            rows = older_sums(trace, older, SUMS_OF_OLDER[name], TABLES[name].names)
             database.register(f"{name}_rows", rows)
             database.execute(f"CREATE VIEW {name} AS FROM {name}_rows")
         else:

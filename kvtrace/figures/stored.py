@@ -37,7 +37,6 @@ from kvtrace.schema.layout import (
 from kvtrace.schema.older_parts import OLDER_SUMS, counting
 from kvtrace.schema.opened_parts import part_facts, part_footer
 from kvtrace.schema.remote import remote_folder
-from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import Run, Trace
 from kvtrace.schema.versions import FORMAT_VERSION
 from kvtrace.schema.weights import keeps_sums
@@ -51,6 +50,8 @@ LEAVES: Final = ("launches", "gpu_kernels")
 Sums = Literal["launch_sums", "execution_sums"]
 #: The table whose rows sums are of.
 _LEAVES: Final[dict[Sums, str]] = {"launch_sums": "launches", "execution_sums": "gpu_kernels"}
+#: The sums of which a table has older ones.
+SUMS_OF_OLDER: Final = {OLDER_SUMS[leaves]: sums for sums, leaves in _LEAVES.items()}
 _PARTS: Final = ("first_part", "last_part")
 #: Most times that what a recording changes meanwhile is read again.
 _MOST_READ: Final = 3
@@ -181,12 +182,6 @@ def _parts_in_progress(trace: Trace, runs: Sequence[Run]) -> list[set[int]]:
         if not run.sealed and keeps_sums(run)
         for table in _LEAVES.values()
     ]
-
-
-def older_rows(trace: Trace, runs: Sequence[Run], name: str) -> pa.Table:
-    """Return all columns of a table of `OLDER_SUMS`, as `older_sums`."""
-    sums = next(of for of, leaves in _LEAVES.items() if OLDER_SUMS[leaves] == name)
-    return older_sums(trace, runs, sums, TABLES[name].names)
 
 
 # -- results of sealed runs, kept for an opened trace or in one of its files -----------------------
