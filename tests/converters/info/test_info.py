@@ -312,7 +312,7 @@ def test_gpu_program_is_shown_by_device_time_with_notes_and_workers_folded():
     lines = overview_text(overview, width=100)
     text = " ".join(" ".join(lines).split())
     top = overview.device_time.rows[:5]
-    assert len(lines) <= 64
+    assert len(lines) <= 65
     assert lines[1] == "7 notes on the recording (--all shows them)"
     assert "1 more process launched no kernels" in text
     assert all(any(line.startswith(row.name[:15]) for line in lines) for row in top)
