@@ -52,7 +52,7 @@ MasterOption = Annotated[
     Option(
         "--master",
         metavar="URL",
-        help="Where --engine runs, such as local[4]  [default: as configured]",
+        help="Where --engine runs, such as spark://HOST:7077  [default: as configured]",
     ),
 ]
 SinceOption = Annotated[
