@@ -38,10 +38,12 @@ def seen(module):
     """What an evaluation sees; None: it does not get to the end, or not for certain."""
     nothing = Fault(READS_EARLY, module.op, module.op, None, (), (), "")
     call = call_of(module)
+    replay = rule._Replay(nothing)
     try:
-        shared = rule._evaluated(nothing, module, call.arguments, call).shared
+        replay.run(module, call, call.arguments)
     except (KvtraceError, *UNFIT):
         return None
+    shared = replay.shared
     return shared.faults if shared.faults or shared.complete else None
 
 
