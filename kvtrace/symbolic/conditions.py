@@ -18,6 +18,7 @@ from kvtrace.symbolic.terms import (
     Key,
     Kind,
     Resolve,
+    Structured,
     Substitution,
     Symbol,
     Term,
@@ -25,7 +26,7 @@ from kvtrace.symbolic.terms import (
 )
 
 
-class Condition:
+class Condition(Structured):
     """A predicate over terms; immutable, compared by structure."""
 
     __slots__ = ("_atoms", "_hash")
@@ -39,10 +40,6 @@ class Condition:
     def decided(self) -> bool | None:
         """The truth of `TRUE` or `FALSE`; None for other conditions."""
         return None
-
-    def _parts(self) -> tuple[Any, ...]:
-        """Return the terms, conditions and other fields that equality and hash are based on."""
-        raise NotImplementedError
 
     def atoms(self) -> frozenset[Atom]:
         """Return all atoms of all terms in the condition, nested ones included."""

@@ -8,9 +8,9 @@ atoms are one object. Terms are compared by their coefficients. Atoms and terms 
 
 from __future__ import annotations
 
-import itertools
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import blake2b
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -35,15 +35,27 @@ MOST_TRIPS: Final = 1 << 62
 _MOST_SHOWN: Final = 30
 """Limit on the atoms of a printed term, as shared inner atoms would be printed repeatedly."""
 
-_orders = itertools.count()
+#: Bits of `Atom.order` below those that say how deep an atom contains others.
+_DIGEST_BITS: Final = 64
 _interned: weakref.WeakValueDictionary[tuple[Any, ...], Atom] = weakref.WeakValueDictionary()
 _interning = Lock(taken=True)
+
+
+class Structured:
+    """A part of atoms' keys that is made of parts, as a condition is."""
+
+    __slots__ = ()
+
+    def _parts(self) -> tuple[Any, ...]:
+        """Return the terms, conditions and other fields by which it equals others of its class."""
+        raise NotImplementedError
 
 
 class Atom:
     """A factor in polynomials: an integer from `low` to `high`, both included.
 
-    `order` is unique to each atom, and sorts the atoms of a monomial.
+    `order` sorts the atoms of a monomial, and alternatives of searches; what a search finds before
+    it ends at a limit depends on it.
     """
 
     __slots__ = ("__weakref__", "high", "low", "order")
@@ -79,9 +91,38 @@ def intern(kind: type[Any], key: tuple[Any, ...], make: Callable[[], Any]) -> An
         atom = _interned.get(full)
         if atom is None:
             atom = make()
-            atom.order = next(_orders)
+            atom.order = _order_of(kind, key)
             _interned[full] = atom
         return atom
+
+
+def _order_of(kind: type[Any], key: tuple[Any, ...]) -> int:
+    """Return the order of an atom, which its class and key decide, whatever was made before it.
+
+    An atom comes after those inside it; of two that contain as deep ones, a digest decides.
+    """
+    inner: list[int] = []
+    text = repr((kind.__name__, _plain(key, inner)))
+    depth = 1 + max((order >> _DIGEST_BITS for order in inner), default=0)
+    digest = blake2b(text.encode(), digest_size=_DIGEST_BITS // 8).digest()
+    return depth << _DIGEST_BITS | int.from_bytes(digest, "big")
+
+
+def _plain(part: Any, inner: list[int]) -> Any:
+    """Return a part of a key with the order of each atom in its place; `inner` collects them."""
+    if isinstance(part, Term):
+        monomials = [([a.order for a in m], number) for m, number in part.coefficients.items()]
+        inner += [order for orders, _ in monomials for order in orders]
+        monomials.sort()
+        return monomials
+    if isinstance(part, Atom):
+        inner.append(part.order)
+        return part.order
+    if isinstance(part, tuple):
+        return tuple(_plain(one, inner) for one in part)
+    if isinstance(part, Structured):
+        return type(part).__name__, _plain(part._parts(), inner)
+    return part
 
 
 class Symbol(Atom):

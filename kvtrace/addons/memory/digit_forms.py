@@ -14,12 +14,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, pairwise
-from typing import Final
+from typing import Any, Final
 
 from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Or, at_least
 from kvtrace.symbolic.functions import Quotient, Remainder, multiples
 from kvtrace.symbolic.prover import interval
-from kvtrace.symbolic.terms import ZERO, Atom, Interval, Monomial, Symbol, Term, as_term, intern
+from kvtrace.symbolic.terms import (
+    ZERO,
+    Atom,
+    Interval,
+    Monomial,
+    Structured,
+    Symbol,
+    Term,
+    as_term,
+    intern,
+)
 
 _MOST_BOXES: Final = 256
 _MOST_CASES: Final = 16
@@ -32,11 +42,14 @@ class NoBoxes(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class Number(Structured):
     """A number from 0 to `size` - 1: a symbol, or `outer * extent of lane + lane` as one."""
 
     symbols: tuple[Symbol, ...]
     size: int
+
+    def _parts(self) -> tuple[Any, ...]:
+        return self.symbols, self.size
 
 
 class Digit(Atom):

@@ -340,7 +340,7 @@ def _without_quotients(term: Term) -> Term:
 
 
 def in_order(atoms: Iterable[Atom]) -> list[Atom]:
-    """Return atoms in the order of their creation, which is equal in every process."""
+    """Return atoms in their order, which is equal in every process."""
     return sorted(atoms, key=lambda atom: atom.order)
 
 
