@@ -65,7 +65,7 @@ install: .venv/.project  ## .venv with the locked packages and kvtrace itself, e
 # What one test file needs and kvtrace does not has a folder of its own: TileLang has an older Z3.
 build/tilelang build/trainers: build/%: requirements/%.lock | .venv/.packages
 	@echo "installing what tests need into $@"
-	@$(INSTALL) --no-deps --upgrade --target $@ -r requirements/tilelang.lock
+	@$(INSTALL) --no-deps --upgrade --target $@ -r $<
 	@touch $@
 
 demo: install  ## capture a training run; make every file; find a defect; diff two versions
@@ -76,14 +76,14 @@ test: install  ## before a commit: the core, and the add-ons and converters that
 
 # All else runs beside the tests, which wait for their programs a quarter of the time.
 test-all: install  ## what CI runs: lint, every test, some with other Tritons, Spark, TileLang
-	@$(MAKE) -j 2 .venv/.spark build/tilelang build/trainers
+	@$(MAKE) -j 2 .venv/.spark build/tilelang
 	@$(MAKE) -j 2 test-pushed lint frontend-test sanitizers test-beside
 
 test-beside: install
 	$(BIN)/python requirements/bounds.py --beside
 
-test-pushed: install .venv/.spark build/tilelang build/trainers
-	@KVTRACE_REQUIRE_SPARK=1 KVTRACE_TEST_TILELANG=build/tilelang KVTRACE_TEST_TRAINERS=build/trainers \
+test-pushed: install .venv/.spark build/tilelang
+	@KVTRACE_REQUIRE_SPARK=1 KVTRACE_TEST_TILELANG=build/tilelang \
 	  $(MAKE) pytest CHOSEN='-m "not night" $(CI_BUDGET)'
 
 pytest: install  ## every test, one process a core
