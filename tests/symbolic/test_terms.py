@@ -214,3 +214,24 @@ def test_substitution_applies_to_many_terms_and_conditions():
     assert [substitution(n * i) for i in range(3)] == [0, 9, 18]
     assert at_least(n, 10).substitute(substitution).decided is False
     assert isinstance(n.substitute(substitution), Term)
+
+
+def test_atoms_are_ordered_alike_whatever_was_made_first():
+    def symbol(number):
+        return lambda: Symbol("unknown", ((number, 0), "order"), 0, 99).term
+
+    def inside(number):
+        return lambda: quotient(symbol(number)() + symbol(number + 1)(), as_term(7))
+
+    def names(makers):
+        terms = [make() for make in makers]
+        atoms = {atom for term in terms for atom in term.atoms()}
+        return [repr(atom) for atom in sorted(atoms, key=lambda atom: atom.order)]
+
+    makers = [make(number) for make in (inside, symbol) for number in range(9)]
+    forward = names(makers)
+    gc.collect()
+
+    assert names(makers[::-1]) == forward
+    assert len(forward) == 19
+    assert [name.startswith("Quotient") for name in forward] == [False] * 10 + [True] * 9
