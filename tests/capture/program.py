@@ -151,8 +151,10 @@ def full_disk() -> None:
     """Limit the size of the files that this process may write, as a full disk would."""
     import resource
 
+    from kvtrace.capture import api
+
     launch(1)
-    time.sleep(0.3)  # the first round writes it, on a busy machine, too
+    api.current().flush()  # on the disk before that is full
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
     for size in range(1, 400):
         launch(1, size)
