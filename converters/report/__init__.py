@@ -88,7 +88,10 @@ def report_of(
 ) -> Report:
     """Return the report of a selection's runs, titled by the trace's folder.
 
-    `part` is the part of the runs that figures cover, `chosen` the kernels to show; None: all.
+    Args:
+        selection: the runs.
+        part: the part of the runs that figures cover.
+        chosen: the kernels to show; None: all.
     """
     folder = selection.trace.path
     title = folder.resolve().name or str(folder)

@@ -243,7 +243,7 @@ print(json.dumps([text.tensor_proto.string_val[0].decode(), scalar.value]))
 def test_tensorboard_has_the_profile_as_text_and_a_scalar_for_each_kernel(folder: Path):
     text, nanoseconds = logged(folder, "tensorboard", READ_BACK)
     profile = kvtrace.open(folder / "out").profile()
-    assert text == f"```\n{profile}\n```"
+    assert text == f"~~~\n{profile}\n~~~"
     assert nanoseconds == pytest.approx(profile[0].taken_ns, rel=1e-6)
 
 
@@ -259,6 +259,6 @@ def test_the_summary_of_a_job_has_a_profile_and_a_comparison(folder: Path):
         )
         shown.append(summary.read_text())
     profile, change = shown
-    assert profile.startswith("```\n")
+    assert profile.startswith("~~~\n")
     assert "doubled" in profile
     assert change.startswith("#")
