@@ -34,16 +34,8 @@ class _Series(NamedTuple):
     arg: int
     when: str
     rows: Sequence[_Row]
-
-    def digests(self, order: int) -> list[int]:
-        """Return the digests of the ranks at one of the launches."""
-        return [launch.digests[self.arg, self.when][0] for launch in self.rows[order]]
-
-    @property
-    def equal(self) -> int:
-        """The number of launches before the first at which the ranks differ."""
-        orders = range(len(self.rows))
-        return next((n for n in orders if len(set(self.digests(n))) > 1), len(self.rows))
+    equal: int
+    """The number of launches before the first at which the ranks differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +59,18 @@ class RanksParted:
 
 def ranks_parted(trace: Trace, runs: Sequence[Run]) -> RanksParted | None:
     """Return where the ranks of a job parted; None if fewer than two have digests."""
-    of_job = sorted((run.rank, run) for run in runs if run.rank is not None)
-    launches = {rank: digested_launches(trace, run) for rank, run in of_job}
-    ranks = tuple(rank for rank, by_kernel in launches.items() if by_kernel)
+    if len({run.rank for run in runs} - {None}) < 2:
+        return None
+    launches: dict[int, Mapping[KernelKey, Sequence[DigestedLaunch]]] = {}
+    runs_by_rank: dict[int, Run] = {}
+    for run in runs:  # a rank's workers have its number, too, and no launches
+        if run.rank is None or run.rank in launches:
+            continue
+        if by_kernel := digested_launches(trace, run):
+            launches[run.rank], runs_by_rank[run.rank] = by_kernel, run
+    ranks = tuple(sorted(launches))
     if len(ranks) < 2:
         return None
-    runs_by_rank = dict(of_job)
     series = [s for s in _all_series([launches[rank] for rank in ranks]) if s.equal >= _ALIKE]
     parted = [s for s in series if s.equal < len(s.rows)]
     first = min(parted, key=lambda s: (s.rows[s.equal][0].seq, s.when == AFTER), default=None)
@@ -87,14 +85,24 @@ def _all_series(sides: Sequence[Mapping[KernelKey, Sequence[DigestedLaunch]]]) -
         rows = list(zip(*(side.get(key, ()) for side in sides), strict=False))
         rows = [row for row in rows if all(are_alike(row[0], other) for other in row[1:])]
         for arg, when in sorted({name for row in rows for name in row[0].digests}):
-            yield _Series(arg, when, [row for row in rows if (arg, when) in row[0].digests])
+            having = [row for row in rows if (arg, when) in row[0].digests]
+            differing = (
+                n for n, row in enumerate(having) if len(set(_digests(row, arg, when))) > 1
+            )
+            yield _Series(arg, when, having, next(differing, len(having)))
+
+
+def _digests(row: _Row, arg: int, when: str) -> list[int]:
+    """Return the digests of the ranks at a launch."""
+    return [launch.digests[arg, when][0] for launch in row]
 
 
 def _first_text(
     trace: Trace, runs: Sequence[Run], first: _Series, series: Sequence[_Series]
 ) -> str:
     """Return a sentence on the launch at which ranks part, and on what ran before it."""
-    row, digests = first.rows[first.equal], first.digests(first.equal)
+    row = first.rows[first.equal]
+    digests = _digests(row, first.arg, first.when)
     usual, count = Counter(digests).most_common(1)[0]
     base = digests.index(usual)
     others = [n for n, digest in enumerate(digests) if digest != usual]
@@ -112,8 +120,8 @@ def _first_text(
         return f"{text}; its inputs were equal: other code, atomics, or memory that nobody wrote"
     equal = [
         (rows[base], rows[others[0]], order)
-        for one in series
-        for order, rows in enumerate(one.rows[: one.equal], 1)
+        for held in series
+        for order, rows in enumerate(held.rows[: held.equal], 1)
     ]
     pair = (trace, trace), (runs[base], runs[others[0]])
     return f"{text}: {upstream(*pair, equal, (a, b, first.equal + 1), sides)}"

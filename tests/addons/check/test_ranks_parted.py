@@ -1,4 +1,4 @@
-"""Where two ranks of a job part, by digests: a reduction that one of them lost, and none."""
+"""Ranks of a job that part, by digests: a reduction that one of them lost, and none."""
 
 import os
 import re
@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from kvtrace.addons.check.checked_runs import check_runs, check_text
+from kvtrace.addons.check.ranks_parted import ranks_parted
 from kvtrace.cli import main
 from kvtrace.schema.trace import resolve
 
@@ -90,10 +91,13 @@ def test_ranks_part_where_one_of_them_lost_the_reduction(job, capsys):
 @pytest.mark.process
 @pytest.mark.costly("records two processes with torch.distributed")
 def test_ranks_that_stay_equal_are_said_to_be(job):
-    checked = check_runs(resolve(str(job(lost=-1))))
+    selection = resolve(str(job(lost=-1)))
+    checked = check_runs(selection)
 
     assert not checked.failed
     # At each of five steps w before both launches, g before one, w after it; batches differ.
     assert list(check_text(checked)) == [
         "ranks 0, 1: all 20 results that were equal at the start stayed equal"
     ]
+    twice = [*selection.runs, *selection.runs]  # a rank that was started again has its number
+    assert ranks_parted(selection.trace, twice) == checked.ranks
