@@ -39,7 +39,7 @@ class Screen:
 
 @dataclass(frozen=True)
 class Terminal:
-    """What a command prints of a trace, which is its last word."""
+    """The output of a command about a trace, which is the last of its words."""
 
     trace: Path
     words: tuple[str, ...]

@@ -64,7 +64,7 @@ class TimedProgress:
         if not is_late and now <= self._deadline:
             return
         if seconds is None:
-            taken = f"takes more than {now - self._began:,.1f} s"
+            duration = f"takes more than {now - self._began:,.1f} s"
         else:
-            taken = f"would take about {now - self._began + seconds:,.0f} s"
-        raise _TakesLong(f"{self._work} {taken}, so it was skipped")
+            duration = f"would take about {now - self._began + seconds:,.0f} s"
+        raise _TakesLong(f"{self._work} {duration}, so it was skipped")

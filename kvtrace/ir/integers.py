@@ -1,6 +1,6 @@
 """Arithmetic on integers of a fixed width, for arrays and formulas."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Final
 
@@ -44,6 +44,17 @@ def wraps_around(first: int, end: int, step: int, bits: int) -> bool:
     if first >= end:
         return False
     return step <= 0 or range(first, end, step)[-1] + step > signed_range(bits)[1]
+
+
+def product_range(factors: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """Return the range of a product of integers; (1, 1) without factors."""
+    if not factors:
+        return 1, 1
+    low, high = factors[0]
+    for first, last in factors[1:]:
+        ends = (low * first, low * last, high * first, high * last)
+        low, high = min(ends), max(ends)
+    return low, high
 
 
 def divided(dividend: int, divisor: int, *, floor: bool = False) -> int:

@@ -9,13 +9,14 @@ atoms are one object. Terms are compared by their coefficients. Atoms and terms 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
 from kvtrace.forks import Lock
+from kvtrace.ir.integers import product_range
 from kvtrace.ir.integers import signed_range as signed_range
 
 Kind = Literal["scalar", "program", "programs", "lane", "trip", "content", "set", "unknown"]
@@ -54,8 +55,7 @@ class Structured:
 class Atom:
     """A factor in polynomials: an integer from `low` to `high`, both included.
 
-    `order` sorts the atoms of a monomial, and alternatives of searches; what a search finds before
-    it ends at a limit depends on it.
+    `order` sorts the atoms of a monomial, and alternatives of searches that end at a limit.
     """
 
     __slots__ = ("__weakref__", "high", "low", "order")
@@ -113,13 +113,12 @@ def _plain(part: Any, inner: list[int]) -> Any:
     if isinstance(part, Term):
         monomials = [([a.order for a in m], number) for m, number in part.coefficients.items()]
         inner += [order for orders, _ in monomials for order in orders]
-        monomials.sort()
-        return monomials
+        return sorted(monomials)
     if isinstance(part, Atom):
         inner.append(part.order)
         return part.order
     if isinstance(part, tuple):
-        return tuple(_plain(one, inner) for one in part)
+        return tuple(_plain(element, inner) for element in part)
     if isinstance(part, Structured):
         return type(part).__name__, _plain(part._parts(), inner)
     return part
@@ -358,17 +357,6 @@ class Term:
 def range_of(term: Term) -> Interval:
     """Return the lower and upper bound of a term, by its atoms' own ranges."""
     return term.low, term.high
-
-
-def product_range(factors: Sequence[Interval]) -> Interval:
-    """Return the range of a product of integers; (1, 1) without factors."""
-    if not factors:
-        return 1, 1
-    low, high = factors[0]
-    for first, last in factors[1:]:
-        ends = (low * first, low * last, high * first, high * last)
-        low, high = min(ends), max(ends)
-    return low, high
 
 
 def as_term(number: Term | int) -> Term:

@@ -23,6 +23,7 @@ from tests.support.defects import CORPUS, LEFT_OUT
 from tests.support.thorough import usually
 from tests.support.tiers import some
 from tests.verdicts import brute_force
+from tests.verdicts.meeting_lanes import stores_of
 
 BOUNDS = ("out-of-bounds", "out-of-view")
 UNDEFINED = ("undefined-lanes", "undefined-use")
@@ -137,7 +138,7 @@ def test_division_labels_agree_with_the_divisors(sample):
     OF_LABELS,
 )
 def test_lane_conflict_labels_agree_with_the_stores_of_lanes(sample):
-    conflicts = {sample.mark_of(op) for op in brute_force.stores_of(sample).conflict.values()}
+    conflicts = {sample.mark_of(op) for op in stores_of(sample).conflict.values()}
 
     assert conflicts <= {mark for _, mark in labeled(sample, "lane-conflict")}
 
@@ -146,7 +147,7 @@ def test_lane_conflict_labels_agree_with_the_stores_of_lanes(sample):
 def test_lanes_labeled_as_conflicting_conflict(sample):
     by_pointer = {op.index for op in sample.module().ops if op.name == "tt.store"}
     by_pointer -= {op.index for op in sample.module().ops if "ptr<tensor" in str(op.operands[:1])}
-    seen = brute_force.stores_of(sample).conflict
+    seen = stores_of(sample).conflict
     labels = {mark for _, mark in labeled(sample, "lane-conflict")}
 
     assert labels == {sample.mark_of(op) for op in seen.values()} or not by_pointer

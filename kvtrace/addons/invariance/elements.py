@@ -106,29 +106,22 @@ class ElementTrees(LoopTrees):
 
     def term(self, term: Term, at: Coordinates, shape: Sequence[int]) -> Term:
         """Return a formula of a tensor, rewritten for one element."""
-        self._check_deadline()
         return self._rewrite_term(self._placed(at, shape)(term))
 
     def condition(self, condition: Condition, at: Coordinates, shape: Sequence[int]) -> Condition:
         """Return a condition of a tensor, rewritten for one element."""
-        self._check_deadline()
         return self._rewrite_condition(condition.substitute(self._placed(at, shape)))
 
-    def _check_deadline(self) -> None:
+    def _placed(self, at: Coordinates, shape: Sequence[int]) -> Substitution:
         if thread_time() > self._deadline:
             raise TooLate("its expression takes too long to be followed")
-
-    def _placed(self, at: Coordinates, shape: Sequence[int]) -> Substitution:
-        replaced: dict[Any, Term] = {
+        lanes: dict[Any, Term] = {
             Symbol("lane", axis, 0, extent - 1): index
             for axis, (extent, index) in enumerate(zip(shape, at, strict=True))
             if extent > 1
         }
-        replaced |= {
-            definitions.trip: bound(definitions.level, TRIPS).term
-            for definitions in self._enclosing_loops
-        }
-        return Substitution(replaced)
+        trips = {loop.trip: bound(loop.level, TRIPS).term for loop in self._enclosing_loops}
+        return Substitution(lanes | trips)
 
     # -- values ----------------------------------------------------------------------------------
 

@@ -131,9 +131,9 @@ class Boxing:
             except NoBoxes as error:
                 reason = self._why_not_derived(access, error)
                 mask = access.active.substitute(self._in_range)
-                known = conjunction(filter(_is_known, mask.conjuncts()))
+                certain = conjunction(filter(_is_known, mask.conjuncts()))
                 try:
-                    accesses.append((access, self.touched(access, known), reason))
+                    accesses.append((access, self.touched(access, certain), reason))
                 except NoBoxes:
                     unresolved.setdefault(access.op.index, reason)
         return accesses, unresolved

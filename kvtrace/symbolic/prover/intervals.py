@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from kvtrace.ir.integers import product_range
 from kvtrace.symbolic.bits import Bitwise, Wrap
 from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Or
 from kvtrace.symbolic.functions import (
@@ -34,7 +35,6 @@ from kvtrace.symbolic.terms import (
     Symbol,
     Term,
     as_term,
-    product_range,
 )
 
 Cases: TypeAlias = tuple[tuple[Term, Condition], ...]

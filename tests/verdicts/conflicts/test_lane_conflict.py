@@ -21,8 +21,8 @@ from tests.kernels.catalog import CASES
 from tests.kernels.launching import with_tensors
 from tests.support.thorough import usually
 from tests.support.tiers import some
-from tests.verdicts.brute_force import Stores
 from tests.verdicts.calls import call, ids, tensor
+from tests.verdicts.meeting_lanes import Stores
 from tests.verdicts.overflow_oracle import _call as call_of_kernel
 from tests.verdicts.racing import call_of
 from tests.verdicts.random_kernels import I32, I64, LANES, Kernel, Point, Type, _remainder
