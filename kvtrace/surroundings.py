@@ -1,4 +1,4 @@
-"""Threads, locks, processes and standard error of the system, whatever a program makes of Python's.
+"""Threads, locks and standard error of the system, whatever a program makes of Python's.
 
 A program may replace Python's own functions; gevent does so for threads and locks, which then
 belong to its event loop. `kvtrace._boot` imports this module before the program runs. Where a
@@ -6,14 +6,12 @@ recording begins later, functions of `_thread` come from a copy of that module, 
 nobody has replaced.
 """
 
-import posix
 import sys
 from _frozen_importlib import BuiltinImporter, ModuleSpec  # which importlib would be imported for
 
 TYPE_CHECKING = False  # as type checkers read it; importing typing would cost 7 ms
 if TYPE_CHECKING:
     import _thread as original
-    from collections.abc import Mapping
 else:
     original = BuiltinImporter.create_module(ModuleSpec("_thread", BuiltinImporter))
     BuiltinImporter.exec_module(original)
@@ -24,11 +22,6 @@ get_native_id = original.get_native_id
 RLock = original.RLock
 Local = original._local
 _new_lock = original.allocate_lock
-
-#: SIGPIPE and SIGXFSZ, which Python ignores and other programs must not.
-_IGNORED_BY_PYTHON = (13, 25)
-#: Seconds from one look at a program's output to the next.
-_STEP = 0.002
 
 #: Standard error when the process began to be recorded; None if it is closed.
 _standard_error = sys.stderr
@@ -86,63 +79,6 @@ class Event:
             self._lock.release()
         except RuntimeError:
             return  # set twice at once: another thread has released it
-
-
-def output_of(words: "list[str]", environment: "Mapping[str, str]", seconds: float) -> bytes | None:
-    """Run a program to its end, and return its standard output; None if it fails.
-
-    Raises:
-        OSError: it cannot be started, or has not ended within the seconds.
-
-    """
-    read, write = posix.pipe()
-    try:
-        empty = [
-            (posix.POSIX_SPAWN_OPEN, number, b"/dev/null", posix.O_RDWR, 0) for number in (0, 2)
-        ]
-        process = posix.posix_spawnp(
-            words[0], words, environment, setsigdef=_IGNORED_BY_PYTHON,
-            file_actions=[(posix.POSIX_SPAWN_DUP2, write, 1), *empty],
-        )  # fmt: skip
-    except BaseException:
-        posix.close(read)
-        raise
-    finally:
-        posix.close(write)
-    ended = False
-    try:
-        output = _read_all(read, seconds)
-        ended = True
-    finally:
-        posix.close(read)
-        if not ended:
-            posix.kill(process, 9)
-        status = _status(process)
-    return None if status else output
-
-
-def _read_all(file: int, seconds: float) -> bytes:
-    posix.set_blocking(file, False)
-    pieces: list[bytes] = []
-    waited = 0.0
-    while waited < seconds:
-        try:
-            piece = posix.read(file, 1 << 16)
-        except BlockingIOError:
-            pause(_STEP)
-            waited += _STEP
-            continue
-        if not piece:
-            return b"".join(pieces)
-        pieces.append(piece)
-    raise TimeoutError
-
-
-def _status(process: int) -> int:
-    try:
-        return posix.waitpid(process, 0)[1]
-    except ChildProcessError:
-        return 0  # the program waits for all processes, and ignores this one's end
 
 
 def pause(seconds: float) -> None:

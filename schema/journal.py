@@ -22,6 +22,7 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
+from kvtrace.schema.descriptors import Descriptor
 from kvtrace.schema.errors import lacks_descriptor
 from kvtrace.schema.layout import refuse_irregular
 from kvtrace.schema.table_types import Table
@@ -61,8 +62,7 @@ class SegmentWriter:
         self.size_bytes = 0
         self.pending_rows = 0
         self.pending_bytes = 0
-        self._handle = -1
-        self._file: tuple[int, int] | None = None
+        self._file: Descriptor | None = None
         try:
             self._open()
         except OSError as error:
@@ -94,14 +94,13 @@ class SegmentWriter:
                 the last whole batch, and pending rows stay pending, for another try.
 
         """
-        if not self._is_open():
-            self._open()
+        number = self._open()
         try:
             unwritten = memoryview(b"".join(self._pending))  # a write may take long
             while unwritten:
-                unwritten = unwritten[os.write(self._handle, unwritten) :]
+                unwritten = unwritten[os.write(number, unwritten) :]
         except OSError:
-            os.ftruncate(self._handle, self.size_bytes)
+            os.ftruncate(number, self.size_bytes)
             raise
         self.size_bytes += self.pending_bytes
         self.rows += self.pending_rows
@@ -110,33 +109,22 @@ class SegmentWriter:
 
     def sync(self) -> None:
         """Write flushed bytes to the disk (fsync); OSError if that fails."""
-        os.fsync(self._handle)
+        os.fsync(self._open())
 
     def close(self) -> None:
         """Close the file; pending rows are not written."""
-        if self._is_open():
-            os.close(self._handle)
-        self._handle = -1
+        if self._file is not None:
+            self._file.close()
 
-    def _open(self) -> None:
-        """Create the file; open it again if the program has closed it."""
+    def _open(self) -> int:
+        """Return the file's number; create the file, or open it again if the program closed it."""
+        if self._file is not None and self._file.is_open:
+            return self._file.number
         # O_APPEND: after a failed write the file is cut, and the next write must begin there.
         flags = os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0)
         create = os.O_CREAT | os.O_EXCL if self._file is None else 0
-        self._handle = os.open(self.path, flags | create, 0o666)
-        facts = os.fstat(self._handle)
-        self._file = facts.st_dev, facts.st_ino
-
-    def _is_open(self) -> bool:
-        """Return whether the number is of the file still, and of no file of the program.
-
-        Daemons close all descriptors, and then have other files with their numbers.
-        """
-        try:
-            facts = os.fstat(self._handle)
-        except OSError:
-            return False
-        return (facts.st_dev, facts.st_ino) == self._file
+        self._file = Descriptor(os.open(self.path, flags | create, 0o666))
+        return self._file.number
 
     def _queue_frame(self, number: int, rows: int, payload: pa.Buffer) -> None:
         rows_before = self.rows + self.pending_rows

@@ -160,37 +160,6 @@ def test_event_wakes_all_threads_that_wait_and_is_set_for_good():
     assert event.is_set()
 
 
-@pytest.mark.process
-def test_output_of_a_program_is_read_whole_and_a_program_that_hangs_is_ended():
-    environment = dict(os.environ)
-    many = ["sh", "-c", "yes | head -n 100000; echo lost >&2"]
-    assert surroundings.output_of(many, environment, 60) == b"y\n" * 100_000
-    assert surroundings.output_of(["sh", "-c", "exit 3"], environment, 60) is None
-    with pytest.raises(TimeoutError):
-        surroundings.output_of(["sleep", "600"], environment, 0.01)
-    with pytest.raises(FileNotFoundError):
-        surroundings.output_of(["no-such-program-at-all"], environment, 60)
-
-
-@pytest.mark.process
-def test_no_program_that_was_started_is_left():
-    program = """if True:
-        import os
-        from kvtrace import surroundings
-        for words, seconds in ((["true"], 60), (["false"], 60), (["sleep", "600"], 0.01)):
-            try:
-                surroundings.output_of(words, dict(os.environ), seconds)
-            except TimeoutError:
-                print("ended")
-        try:
-            os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            print("none")
-    """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=300)
-    assert done.stdout.split() == [b"ended", b"none"], done.stderr
-
-
 def test_platform_is_the_one_that_python_tells():
     import platform
 

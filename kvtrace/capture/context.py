@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from kvtrace.capture.groups import group_id, rank_facts
 from kvtrace.capture.host_devices import lies_in_host_memory
+from kvtrace.capture.processes import output_of
 from kvtrace.capture.threads import RecordingThread
-from kvtrace.surroundings import output_of
 
 #: Seconds that one `git` command may take, and that the end of a run waits for all commands.
 GIT_TIMEOUT: Final = 10.0

@@ -5,6 +5,8 @@ import os
 import resource
 from typing import Final
 
+from kvtrace.schema.descriptors import Descriptor
+
 #: Descriptors for the files of a run: segments, spool, pipes to git, and what is open for a moment.
 _COUNT: Final = 24
 #: Descriptors for files that a run opens later, as those that are written at its end.
@@ -18,14 +20,12 @@ _SHARE: Final = 3
 class Descriptors:
     """Reserved descriptors with high numbers, so that the program's files have those of a bare run.
 
-    All are of one file without content, by which they are known: a program may have closed them,
-    as daemons close all, and have other files with their numbers.
+    All are of files without content.
     """
 
     def __init__(self) -> None:
         """Reserve as many as a run needs, or fewer under a low limit."""
-        self._held: list[int] = []
-        self._file: tuple[int, int] | None = None
+        self._held: list[Descriptor] = []
         self.hold_all()
 
     def hold_all(self) -> None:
@@ -43,10 +43,8 @@ class Descriptors:
         except (OSError, AttributeError):
             return
         try:
-            facts = os.fstat(file)
-            self._file = facts.st_dev, facts.st_ino
             while len(self._held) < count:
-                self._held.append(fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, begin))
+                self._held.append(Descriptor(fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, begin)))
         except OSError:
             pass  # all are in use
         finally:
@@ -55,10 +53,4 @@ class Descriptors:
     def release(self) -> None:
         """Close the reserved descriptors, whose numbers the next files get."""
         while self._held:
-            number = self._held.pop()
-            try:
-                facts = os.fstat(number)
-                if (facts.st_dev, facts.st_ino) == self._file:
-                    os.close(number)
-            except OSError:
-                continue  # the program has closed it
+            self._held.pop().close()

@@ -96,7 +96,7 @@ def test_files_of_a_program_that_closed_all_descriptors_are_not_written_to(tmp_p
 
 def test_number_that_the_program_took_over_is_not_closed(tmp_path):
     descriptors = Descriptors()
-    number = descriptors._held[-1]
+    number = descriptors._held[-1].number
     with (tmp_path / "file").open("w") as file:
         os.dup2(file.fileno(), number)
         descriptors.release()

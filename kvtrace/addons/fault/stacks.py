@@ -18,6 +18,7 @@ from kvtrace.addons.fault import starting
 from kvtrace.capture import threads as recording_threads
 from kvtrace.capture.groups import rank_facts
 from kvtrace.capture.stacks import user_frames
+from kvtrace.schema.descriptors import Descriptor
 
 TYPE_CHECKING = False  # as type checkers read it; every process that is recorded imports this
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ _answering: "int | None" = None
 _pipe: "Pipe | None" = None
 
 
-class Pipe:
+class Pipe(Descriptor):
     """The reader of a pipe, open for writing, too, so that reading waits while nobody asks."""
 
     def __init__(self, path: str) -> None:
@@ -49,25 +50,11 @@ class Pipe:
         Raises:
             OSError: There is none that can be opened.
         """
-        self._descriptor = os.open(path, os.O_RDWR)
-        self._status = os.fstat(self._descriptor)
-
-    @property
-    def is_open(self) -> bool:
-        """The program has not closed the descriptor, whose number may be another file's then."""
-        try:
-            return os.path.samestat(os.fstat(self._descriptor), self._status)
-        except OSError:
-            return False
+        super().__init__(os.open(path, os.O_RDWR))
 
     def await_request(self) -> bool:
         """Wait until somebody writes; return whether the pipe is still open."""
-        return self.is_open and bool(os.read(self._descriptor, _MOST_BYTES))
-
-    def close(self) -> None:
-        """Close the descriptor, if it is still the pipe's."""
-        if self.is_open:
-            os.close(self._descriptor)
+        return self.is_open and bool(os.read(self.number, _MOST_BYTES))
 
 
 def answer_requests(session: "Session", folder: str) -> None:

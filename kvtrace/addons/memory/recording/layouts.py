@@ -25,6 +25,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
+from kvtrace.schema.descriptors import Descriptor
 from kvtrace.schema.errors import KvtraceError
 
 _WORD: Final = 8
@@ -174,12 +175,12 @@ class _Memory:
 
 @contextmanager
 def _pipe() -> Iterator[_Memory]:
-    reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    reading, writing = map(Descriptor, os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK))
     try:
-        yield _Memory(reading, writing)
+        yield _Memory(reading.number, writing.number)
     finally:
-        os.close(reading)
-        os.close(writing)
+        reading.close()
+        writing.close()
 
 
 def _words(address: int, size: int) -> tuple[int, ...]:
