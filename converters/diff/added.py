@@ -94,12 +94,6 @@ def earlier_stages() -> Mapping[str, EarlierStage]:
     return {name: stage for addition in additions() for name, stage in addition.stages.items()}
 
 
-# Comparison of the results of changed kernels by add-ons.
-#
-# Some sources (`added.py`) compare both versions by their IR. For outputs that these leave open,
-# others compare recorded results of launches.
-
-
 def meanings_of_changed(
     before: "Selection", after: "Selection", kernels: Mapping[str, str], seconds: float
 ) -> tuple[KernelMeaning, ...]:

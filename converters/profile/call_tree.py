@@ -180,12 +180,42 @@ def call_sums(part: PartFigures) -> CallSums:
         connection.execute(_PARTS)
         connection.register("moved", pa.Table.from_pylist(work, _MOVED))
         summed = connection.execute(_SUMS).fetchall()
-    kernels_of_rows = kernels.select(_LEAF_COLUMNS).take(
-        pa.array([kernel for kernel, *_ in summed], pa.int64())
+    leaves = [*_call_leaves(kernels, summed, stacks), *(_library_leaves(part) if on_device else ())]
+    with_forwards = with_forward_frames([leaf for leaf, _ in leaves])
+    rows_of_leaves = [
+        (leaf, _figures(leaf, *figures))
+        for leaf, (_, figures) in zip(with_forwards, leaves, strict=True)
+    ]
+    is_generated = pc.equal(kernels["origin"].cast(pa.string()), "inductor")
+    origins_of_generated = [
+        _without_none(origins) for origins in kernels["origins"].filter(is_generated).to_pylist()
+    ]
+    unknown_figures = set() if on_device else {"device_ns", "forward_ns", "backward_ns"}
+    totals = sum((figures for _, figures in rows_of_leaves), CallFigures())
+    unknown_figures |= {name for name in FIGURES if not getattr(totals, name)}
+    with_operators, with_lines = (
+        sum(any(origin[field] for origin in origins) for origins in origins_of_generated)
+        for field in ("op", "line")
     )
-    leaves, figures_of_leaves = [], []
+    return CallSums(
+        known=tuple(name for name in FIGURES if name not in unknown_figures),
+        rows=tuple(row for row in rows_of_leaves if row[1] != CallFigures()),
+        generated=len(origins_of_generated),
+        with_operators=with_operators,
+        with_lines=with_lines,
+        window=part.window,
+        nodes_known=any(leaf.forward_frames is not None for leaf, _ in leaves),
+        imported=all(run.source for run in runs),
+    )
+
+
+def _call_leaves(
+    kernels: pa.Table, summed: Sequence[Sequence[Any]], stacks: Mapping[int, tuple[Any, Any]]
+) -> Iterator[tuple[TreeLeaf, Sequence[int]]]:
+    """Yield a leaf and its sums for each row of `_SUMS`; `stacks`: frames and origins by id."""
+    rows = pa.array([kernel for kernel, *_ in summed], pa.int64())
     for kernel, (_, launched, stack, forward_stack, *figures) in zip(
-        kernels_of_rows.to_pylist(), summed, strict=True
+        kernels.select(_LEAF_COLUMNS).take(rows).to_pylist(), summed, strict=True
     ):
         frames, stack_origins = stacks.get(stack, ((), ())) if launched else (None, ())
         origins = _without_none(kernel["origins"])
@@ -194,52 +224,23 @@ def call_sums(part: PartFigures) -> CallSums:
             origins = list(origins_of_call(stack_origins))
         forward_frames, _ = stacks.get(forward_stack, (None, ()))
         leaf = TreeLeaf(kernel | {"origins": origins}, frames, forward_frames=forward_frames)
-        leaves.append(leaf)
-        figures_of_leaves.append([*map(int, figures)])
-    for library_time in part.libraries if on_device else ():
-        library = library_time.kind, library_time.name
+        yield leaf, [*map(int, figures)]
+
+
+def _library_leaves(part: PartFigures) -> Iterator[tuple[TreeLeaf, Sequence[int]]]:
+    """Yield a leaf for each library kernel and stack, with its executions and their time."""
+    for time in part.libraries:
         leaf = TreeLeaf(
-            None, library_time.frames, library=library, origins=library_time.origins,
-            forward_frames=library_time.forward_frames,
+            None, time.frames, library=(time.kind, time.name), origins=time.origins,
+            forward_frames=time.forward_frames,
         )  # fmt: skip
-        leaves.append(leaf)
-        figures_of_leaves.append([library_time.executions, library_time.device_ns])
-    rows_of_leaves = [
-        (leaf, _figures(leaf, *figures))
-        for leaf, figures in zip(with_forward_frames(leaves), figures_of_leaves, strict=True)
-    ]
-    is_generated = pc.equal(kernels["origin"].cast(pa.string()), "inductor")
-    origins_of_generated = [
-        _without_none(origins) for origins in kernels["origins"].filter(is_generated).to_pylist()
-    ]
-    of_device = {"device_ns", "forward_ns", "backward_ns"}
-    unknown_figures = set() if on_device else of_device
-    totals = sum((figures for _, figures in rows_of_leaves), CallFigures())
-    unknown_figures |= {name for name in FIGURES if not getattr(totals, name)}
-    return CallSums(
-        known=tuple(name for name in FIGURES if name not in unknown_figures),
-        rows=tuple(row for row in rows_of_leaves if row[1] != CallFigures()),
-        generated=len(origins_of_generated),
-        with_operators=sum(
-            any(origin["op"] for origin in origins) for origins in origins_of_generated
-        ),
-        with_lines=sum(
-            any(origin["line"] for origin in origins) for origins in origins_of_generated
-        ),
-        window=part.window,
-        nodes_known=any(leaf.forward_frames is not None for leaf in leaves),
-        imported=all(run.source for run in runs),
-    )
+        yield leaf, (time.executions, time.device_ns)
 
 
 def _figures(
-    leaf: TreeLeaf,
-    runs: int,
-    device_ns: int,
-    host_ns: int = 0,
-    bytes_: int = 0,
+    leaf: TreeLeaf, runs: int, device_ns: int, host_ns: int = 0, bytes_: int = 0,
     compile_ns: int = 0,
-) -> CallFigures:
+) -> CallFigures:  # fmt: skip
     direction = pass_of(leaf)
     return CallFigures(
         runs, device_ns, device_ns if direction == "forward" else 0,
@@ -367,7 +368,11 @@ _Stacks: TypeAlias = dict[tuple[Step, ...], Sequence[Mapping[str, Any]]]
 
 
 def with_forward_frames(leaves: Sequence[TreeLeaf]) -> list[TreeLeaf]:
-    """Return the leaves; those of generated backwards have the forward's frames if certain."""
+    """Return the leaves; those of generated backwards have the forward's frames if certain.
+
+    The stacks of forwards are gathered by place, and intersected over the places of each backward's
+    file; a backward's forward is certain if one stack is left.
+    """
     by_place: dict[_Place, _Stacks] = {}
     for leaf in leaves:
         if leaf.frames and not leaf.in_backward:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -42,9 +42,6 @@ from kvtrace.verdicts.pipeline.rule import (
 )
 from kvtrace.verdicts.rules.choice import added_rules, rule_ids
 from kvtrace.verdicts.rules.table import KERNEL_RULES, RULES, rule_texts
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 def judge_runs(

@@ -109,11 +109,11 @@ def read_rank_steps(trace: Trace, collectives: Collectives) -> Iterator[RankStep
             steps.add(executions.asked, executions.start, executions.end)
             bounds = steps.begins()
         else:
-            bounds = np.array([executions.start[0], executions.end.max()])
+            host = bounds = np.array([executions.start[0], executions.end.max()])
         ran = collectives.of_rank(run)
         events = HostEvents.read(whole, run)
         waits = _coverage(events, "collect", "synchronize")
-        launching, requests = _launching(executions.asked, host if host.size else bounds, waits)
+        launching, requests = _launching(executions.asked, host, waits)
         is_work = executions.name < 0
         work = union_of(executions.start[is_work], executions.end[is_work])
         busy, exposed = _busy_parts(work, ran, bounds)
@@ -131,8 +131,7 @@ def read_rank_steps(trace: Trace, collectives: Collectives) -> Iterator[RankStep
         transfers = _transfers(ran, counts & (ran.moved >= 0))
         yield RankSteps(
             run, first, bounds, parts, waited_for, launching, requests, transfers,
-            sends(whole, run, ran, host if host.size else bounds),
-            between_exchanges(Coverage(*work), ran), waited,
+            sends(whole, run, ran, host), between_exchanges(Coverage(*work), ran), waited,
         )  # fmt: skip
 
 
@@ -229,20 +228,7 @@ def _idle_parts(
     executions: RankExecutions, bounds: Integers, events: HostEvents, waits: Coverage
 ) -> Integers:
     """Return idle time of each step by part; `waits`: collections of garbage, waits of the host."""
-    first, last = union_of(executions.start, executions.end)
-    begin, end = np.append(bounds[0], last), np.append(first, bounds[-1])
-    begin, end = np.clip(begin, *bounds[[0, -1]]), np.clip(end, *bounds[[0, -1]])
-    is_gap = begin < end
-    begin, end = begin[is_gap], end[is_gap]
-    # Gaps are cut where a step begins; each piece keeps the request that ends its gap.
-    next_execution = np.searchsorted(executions.start, end)
-    asked = np.append(executions.asked, _NO_EXECUTION)[next_execution]
-    cuts = bounds[1:-1][_inside(bounds[1:-1], begin, end)]
-    asked = np.append(asked, asked[np.searchsorted(begin, cuts, "right") - 1])
-    ends = np.append(end, cuts)
-    order = np.argsort(ends, kind="stable")
-    ends, asked = ends[order], asked[order]
-    begins = np.sort(np.append(begin, cuts))
+    begins, ends, asked = _idle_pieces(executions, bounds)
     request = np.where(asked >= 0, np.clip(asked, begins, ends), ends)
     is_unknown = asked == _UNKNOWN
     collect = _coverage(events, "collect")
@@ -262,10 +248,25 @@ def _idle_parts(
     return parts
 
 
-def _inside(moments: Integers, begin: Integers, end: Integers) -> Integers:
-    """Return the places of the moments inside of a gap, not at its edges."""
-    place = np.searchsorted(begin, moments, "left") - 1
-    return np.flatnonzero((place >= 0) & (moments < np.append(end, 0)[place]))
+def _idle_pieces(
+    executions: RankExecutions, bounds: Integers
+) -> tuple[Integers, Integers, Integers]:
+    """Return begin and end of each gap between executions, and the request that ended the gap.
+
+    A gap in which a step begins is cut there; both pieces have the gap's request.
+    """
+    busy_begin, busy_end = union_of(executions.start, executions.end)
+    begin = np.clip(np.append(bounds[0], busy_end), bounds[0], bounds[-1])
+    end = np.clip(np.append(busy_begin, bounds[-1]), bounds[0], bounds[-1])
+    begin, end = begin[begin < end], end[begin < end]
+    next_execution = np.searchsorted(executions.start, end)
+    asked = np.append(executions.asked, _NO_EXECUTION)[next_execution]
+    cut_gap = np.searchsorted(begin, bounds[1:-1], "left") - 1
+    is_cut = (cut_gap >= 0) & (bounds[1:-1] < np.append(end, 0)[cut_gap])
+    cuts = bounds[1:-1][is_cut]
+    ends, asked = np.append(end, cuts), np.append(asked, asked[cut_gap[is_cut]])
+    order = np.argsort(ends, kind="stable")
+    return np.sort(np.append(begin, cuts)), ends[order], asked[order]
 
 
 def _coverage(events: HostEvents, *causes: Literal["collect", "synchronize"]) -> Coverage:
@@ -281,7 +282,6 @@ def _launching(asked: Integers, host: Integers, waits: Coverage) -> tuple[Intege
     requests = np.diff(place)
     if not asked.size:
         return np.zeros_like(requests), requests
-    first = asked[np.minimum(place[:-1], asked.size - 1)]
     last = asked[np.maximum(place[1:] - 1, 0)]
-    first, last = np.minimum(first, last), last
+    first = np.minimum(asked[np.minimum(place[:-1], asked.size - 1)], last)
     return np.where(requests > 0, last - first - waits.of(first, last), 0), requests

@@ -75,15 +75,18 @@ def lane_order(
 
     An instruction of a warp moves, for each of its threads, some consecutive lanes along the
     fastest axis. Of several threads with the same lane, only one counts.
+
+    Example: 512 lanes, 4 a thread, 32 threads a warp and 2 warps, with 2 lanes an instruction. Lane
+    i is register i % 4 of thread i // 4 % 32 of warp i // 128 % 2, in repetition i // 256. The
+    first instruction of warp 0 moves registers 0 and 1 of all its threads: lanes 0, 1, 4, 5 ….
     """
     if not layout.fits(block) or not block:
         return None
     extents = list(layout.extents(block))
     fastest = layout.order[0]
     lanes_per_instruction = min(
-        layout.per_thread[fastest], max(1, layout.vector_bytes // element_bytes)
+        layout.per_thread[fastest], max(1, layout.vector_bytes // element_bytes), extents[fastest]
     )
-    lanes_per_instruction = min(lanes_per_instruction, extents[fastest])
     instruction: NDArray[np.int64] = np.zeros(extents, np.int64)
     position: NDArray[np.int64] = np.zeros(extents, np.int64)
     for axis in reversed(layout.order):  # slowest first, so that the fastest one counts ones
@@ -94,25 +97,14 @@ def lane_order(
         shape[axis] = extents[axis]
         index = np.arange(extents[axis]).reshape(shape)
         register = index % lanes_per_thread
-        lanes_in_chunk = lanes_per_instruction if axis == fastest else 1
-        repetition = index // (lanes_per_thread * threads * warps)
-        chunk = register // lanes_in_chunk
+        thread = index // lanes_per_thread % threads
         warp = index // (lanes_per_thread * threads) % warps
-        chunks_per_thread = -(-lanes_per_thread // lanes_in_chunk)
-        instruction = (
-            (instruction * (int(repetition.max()) + 1) + repetition) * chunks_per_thread * warps
-            + chunk * warps
-            + warp
-        )
-        position = position * threads + index // lanes_per_thread % threads
-    position = (
-        position * lanes_per_instruction
-        + np.arange(extents[fastest]).reshape(
-            [-1 if axis == fastest else 1 for axis in range(len(extents))]
-        )
-        % layout.per_thread[fastest]
-        % lanes_per_instruction
-    )
+        repetition = index // (lanes_per_thread * threads * warps)
+        lanes_in_chunk = lanes_per_instruction if axis == fastest else 1
+        chunks = -(-lanes_per_thread // lanes_in_chunk)
+        instruction = instruction * (int(repetition.max()) + 1) + repetition
+        instruction = (instruction * chunks + register // lanes_in_chunk) * warps + warp
+        position = (position * threads + thread) * lanes_in_chunk + register % lanes_in_chunk
     instruction_by_lane = np.broadcast_to(instruction, extents).reshape(-1)
     lanes = np.lexsort((np.broadcast_to(position, extents).reshape(-1), instruction_by_lane))
     _, counts = np.unique(instruction_by_lane, return_counts=True)

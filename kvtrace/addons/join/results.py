@@ -48,7 +48,7 @@ def sentence(counts: Mapping[str, int]) -> str:
 def lines(counts: Mapping[str, int], title: str) -> list[str]:
     """Return the lines that `kvtrace import --into` prints on a run, whose id is `title`.
 
-    JoinedExecutions executions are counted by grade, others by reason.
+    Joined executions are counted by grade, others by reason.
     """
     texts = [f"{title}: {sentence(counts)}"]
     texts += [
@@ -82,8 +82,8 @@ class JoinedRun:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Number of joined executions by grade, and of others by reason."""
-        return counts(self.joined)
+        """The counts of `execution_counts`."""
+        return execution_counts(self.joined)
 
     def settings(self, source: str) -> dict[str, Any]:
         """Return the settings that the pass `join` stores; `source` names the times."""
@@ -267,7 +267,7 @@ def tables(
     return {**new_tables, "messages": messages}
 
 
-def counts(joined: JoinedExecutions) -> dict[str, int]:
+def execution_counts(joined: JoinedExecutions) -> dict[str, int]:
     """Return the counts of executions: in all, by grade of their match, and by reason for none.
 
     Kernels that look like no launch are counted as `foreign`.
@@ -333,6 +333,6 @@ def _message_row(run: Run, joined: JoinedExecutions, source: str) -> dict[str, A
         "time": run.ended or run.started or 0,
         "level": "info",
         "code": "device-times-joined",
-        "text": f"device times are from {source}: {sentence(counts(joined))}",
+        "text": f"device times are from {source}: {sentence(execution_counts(joined))}",
         "count": joined.rows.num_rows,
     }

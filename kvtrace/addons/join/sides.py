@@ -20,36 +20,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.figures.causes import NONE, Flags, Integers, Launches, device_look
-from kvtrace.figures.columns import (
-    combined_codes,
-    dictionary_values,
-    integers,
-)
+from kvtrace.figures.columns import combined_codes, dictionary_values, integers
 from kvtrace.schema.columns import without_dictionary
 from kvtrace.schema.runs import Run
 from kvtrace.schema.trace import Trace
 
 #: Columns of an execution's look.
 _LOOK: Final = (
-    "kind",
-    "name",
-    "grid_x",
-    "grid_y",
-    "grid_z",
-    "block_x",
-    "block_y",
-    "block_z",
-    "shared_bytes",
-)
+    "kind", "name", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "shared_bytes",
+)  # fmt: skip
 _KERNEL: Final = (
-    "kernel_id",
-    "name",
-    "function",
-    "num_warps",
-    "warp_size",
-    "num_ctas",
-    "shared_bytes",
-)
+    "kernel_id", "name", "function", "num_warps", "warp_size", "num_ctas", "shared_bytes",
+)  # fmt: skip
+_LAUNCH: Final = (
+    "seq", "call_id", "enter", "exit", "thread", "device", "stream", "graph_id", "weight", "phase",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -109,13 +94,11 @@ def sides(trace: Trace, run: Run, executions: pa.Table) -> JoinSides:
     calls = _looks_of_calls(trace, run)
     codes, examples = combined_codes([executions[name] for name in _LOOK])
     looks = _looks_of_executions(executions, examples)
-    look_numbers_of_sides = number_looks(calls, looks)
-    look_numbers = np.asarray(look_numbers_of_sides.executions, np.int64)[codes] if looks else codes
-    launched, sampled = _launched(trace, run, look_numbers_of_sides.calls)
-    sampled |= _are_sampled(executions)
-    return JoinSides(
-        launched, _executed(executions, look_numbers), look_numbers_of_sides.uncertain, sampled
-    )
+    numbers = number_looks(calls, looks)
+    executed_looks = np.asarray(numbers.executions, np.int64)[codes] if looks else codes
+    launched, sampled = _launched(trace, run, numbers.calls)
+    executed = _executed(executions, executed_looks)
+    return JoinSides(launched, executed, numbers.uncertain, sampled or _are_sampled(executions))
 
 
 def _looks_of_calls(trace: Trace, run: Run) -> dict[int, Look]:
@@ -147,13 +130,9 @@ def _look(kind: str | None, name: str | None, *sizes: int | None) -> Look:
     if kind:
         return Look("", (0, 0, 0))
     grid = None if x is None or y is None or z is None else (x, y, z)
-    sizes_known = [size for size in block if size is not None]
-    return Look(
-        name or "",
-        grid,
-        prod(sizes_known) if len(sizes_known) == len(block) else None,
-        shared_bytes,
-    )
+    block_sizes = [size for size in block if size is not None]
+    threads = prod(block_sizes) if len(block_sizes) == len(block) else None
+    return Look(name or "", grid, threads, shared_bytes)
 
 
 def _launched(trace: Trace, run: Run, looks: dict[int, int]) -> tuple[RecordedLaunches, bool]:
@@ -161,18 +140,7 @@ def _launched(trace: Trace, run: Run, looks: dict[int, int]) -> tuple[RecordedLa
 
     `looks` are the numbers of looks by call id.
     """
-    column_names = [
-        "seq",
-        "call_id",
-        "enter",
-        "exit",
-        "thread",
-        "device",
-        "stream",
-        "graph_id",
-        "weight",
-    ]
-    rows = trace.table("launches", [run], [*column_names, "phase"]).sort_by("seq")
+    rows = trace.table("launches", [run], _LAUNCH).sort_by("seq")
     call = integers(rows["call_id"])
     look = _looked_up(looks, call)
     phase = pc.fill_null(without_dictionary(rows["phase"]), "")
@@ -217,13 +185,9 @@ def _places(rows: pa.Table) -> Integers:
 
 
 def _looked_up(values: dict[int, int], numbers: Integers) -> Integers:
-    distinct, index_in_distinct = np.unique(numbers, return_inverse=True)
+    distinct, places = np.unique(numbers, return_inverse=True)
     values_of_distinct = [values.get(number, NONE) for number in distinct.tolist()]
-    return (
-        np.asarray(values_of_distinct, np.int64)[index_in_distinct]
-        if values_of_distinct
-        else numbers
-    )
+    return np.asarray(values_of_distinct, np.int64)[places]
 
 
 # -- looks -----------------------------------------------------------------------------------------
@@ -268,40 +232,38 @@ def number_looks(calls: Mapping[int, Look], executions: Sequence[Look]) -> LookN
     executions = [_without_grid(look, gridless) for look in executions]
     calls = {call: _without_grid(look, gridless) for call, look in calls.items()}
     launched, executed = _by_name_and_grid(calls.values()), _by_name_and_grid(executions)
-    result, number_by_look = LookNumbers(), dict[Hashable, int]()
-    compared = {}
+    compared: dict[_NameAndGrid, tuple[bool, ...]] = {}
+    compiled_again: set[_NameAndGrid] = set()
     for name_and_grid, looks in launched.items():
-        values_of_sides = [
-            (
-                {look[index] for look in looks},
-                {look[index] for look in executed.get(name_and_grid, ())},
-            )
-            for index in (2, 3)
-        ]
-        compared[name_and_grid] = tuple(
-            None not in launch_values | values and values <= launch_values if values else False
-            for launch_values, values in values_of_sides
-        )
+        compared[name_and_grid], has_new_values = _comparison(looks, executed.get(name_and_grid))
+        if has_new_values:
+            compiled_again.add(name_and_grid)
+    result, number_by_look = LookNumbers(), dict[Hashable, int]()
     for call, look in calls.items():
         key = _compared_look(look, compared[look[:2]])
-        result.calls[call] = number_by_look.setdefault(key, len(number_by_look))
+        result.calls[call] = number = number_by_look.setdefault(key, len(number_by_look))
+        if look[:2] in executed and (look.grid is None or look[:2] in compiled_again):
+            result.uncertain.add(number)
     for look in executions:
-        compares = compared.get(look[:2])
-        number = (
-            FOREIGN
-            if compares is None
-            else number_by_look.get(_compared_look(look, compares), FOREIGN)
-        )
-        result.executions.append(number)
-    for name_and_grid, looks in executed.items():
-        if name_and_grid in launched and (
-            name_and_grid[1] is None or _was_compiled_again(launched[name_and_grid], looks)
-        ):
-            result.uncertain.update(
-                number_by_look[_compared_look(look, compared[name_and_grid])]
-                for look in launched[name_and_grid]
-            )
+        is_launched = look[:2] in compared
+        key = _compared_look(look, compared[look[:2]]) if is_launched else None
+        result.executions.append(number_by_look.get(key, FOREIGN))
     return result
+
+
+def _comparison(launched: set[Look], executed: set[Look] | None) -> tuple[tuple[bool, ...], bool]:
+    """Return which of block size and shared memory are compared, and if executions have new values.
+
+    A property is compared if both sides know it and launches have every value of the executions.
+    """
+    are_compared, has_new_values = [], False
+    for index in (2, 3):
+        launch_values = {look[index] for look in launched}
+        values = {look[index] for look in executed or ()}
+        is_known = bool(values) and None not in launch_values | values
+        are_compared.append(is_known and values <= launch_values)
+        has_new_values |= is_known and not values <= launch_values
+    return tuple(are_compared), has_new_values
 
 
 def _without_grid(look: Look, names: Container[str]) -> Look:
@@ -321,12 +283,3 @@ def _compared_look(look: Look, compared: tuple[bool, ...]) -> Hashable:
         for value, is_compared in zip(look[2:], compared, strict=True)
     )
     return (*look[:2], *compared_values)
-
-
-def _was_compiled_again(launched: set[Look], executed: set[Look]) -> bool:
-    """Return whether an execution has a block size or shared memory that no launch has."""
-    for index in (2, 3):
-        launch_values, values = ({look[index] for look in looks} for looks in (launched, executed))
-        if None not in launch_values | values and not values <= launch_values:
-            return True
-    return False
