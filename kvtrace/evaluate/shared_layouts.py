@@ -26,6 +26,7 @@ Places = NDArray[np.int64]
 _Fields = Mapping[str, str]
 
 _FIELD: Final = re.compile(r"(\w+) = (\[[\d, ]*\]|\w+)")
+_BASIS: Final = re.compile(r"\[(\d[\d, ]*)")
 _PADS: Final = re.compile(r"(\d+):\+(\d+)")
 
 
@@ -50,14 +51,18 @@ def element_places(module: Module, view: Value, pitch: int = 0) -> Places:
     text = module.encodings.get(alias, alias)
     name, _, body = text.partition("<")
     fields = dict(_FIELD.findall(body))
-    if name not in _LAYOUTS or fields.get("fp4Padded") == "true":
+    listed = body.partition("offset = ")[2].partition("]]")[0]
+    bases = [_numbers(basis) for basis in _BASIS.findall(listed)]
+    if not bases and name not in _LAYOUTS:
         raise UnsupportedOp(f"bytes of another type are not followed in the layout {text}")
     if name == "#ttng.tensor_memory_encoding":
         return _tensor_memory(type_, fields, pitch)
     rank = len(_numbers(fields["order"])) if "order" in fields else int(fields.get("rank", 2))
+    rank = len(bases[0]) if bases else rank
     tile = type_.shape[-rank:]
-    parts = np.arange(prod(type_.shape[:-rank])) * prod(tile)
-    inside = _LAYOUTS[name](tile, fields).reshape(-1)
+    inside = (_of_bases(tile, bases) if bases else _LAYOUTS[name](tile, fields)).reshape(-1)
+    room = 2 * prod(tile) if fields.get("fp4Padded") == "true" else prod(tile)
+    parts = np.arange(prod(type_.shape[:-rank])) * room
     places = (parts[:, None] + inside).reshape(type_.shape)
     pads = sum(places // int(every) * int(pad) for every, pad in _PADS.findall(body))
     return places + pads
@@ -81,6 +86,16 @@ def _ordered(tile: tuple[int, ...], fields: _Fields) -> Places:
     return places
 
 
+def _of_bases(tile: tuple[int, ...], bases: list[list[int]]) -> Places:
+    """Return places by the coordinates that each bit of a place stands for."""
+    at = np.zeros((1, len(tile)), np.int64)
+    for basis in bases:
+        at = np.concatenate([at, at ^ np.array(basis)])
+    places = np.zeros(tile, np.int64)
+    places[tuple(at.T)] = np.arange(len(at))
+    return places
+
+
 def _of_products(tile: tuple[int, ...], fields: _Fields) -> Places:
     """Return places in blocks of columns of the swizzle's width, which tensor maps copy."""
     width, bits = int(fields["swizzlingByteWidth"]), int(fields["elementBitWidth"])
@@ -91,6 +106,8 @@ def _of_products(tile: tuple[int, ...], fields: _Fields) -> Places:
         return np.arange(prod(tile)).reshape(tile)
     rows, columns = (prod(tile[:-1]), tile[-1]) if not transposed else tile[::-1]
     row, column = np.indices((rows, columns))
+    if fields.get("fp4Padded") == "true":  # 8 bytes, then 8 that hold nothing
+        column += column // 8 * 8
     across, vec = 8 * width // bits, 128 // bits
     phase, inside = row // (128 // width) % (width // 16), column % across
     inside = (inside // vec ^ phase) * vec + inside % vec
@@ -99,17 +116,28 @@ def _of_products(tile: tuple[int, ...], fields: _Fields) -> Places:
 
 
 def _tensor_memory(type_: SharedType, fields: _Fields, pitch: int) -> Places:
-    """Return places in rows of 128 lanes; a tile of more rows has further columns."""
+    """Return places in rows of 128 lanes; a tile of more rows has further columns.
+
+    Of 64 rows, 16 are in every other 16 lanes, and a second block of them, if any, in the others.
+    """
     *_, height, width = type_.shape
     count, stride = prod(type_.shape[:-2]), int(fields.get("colStride", 1))
-    if fields["blockM"] != "128" or height % TENSOR_MEMORY_ROWS:
-        raise UnsupportedOp("bytes of another type are not followed in tiles of 64 rows")
-    across, down = min(int(fields["blockN"]), width), height // TENSOR_MEMORY_ROWS
-    part, row, column = np.indices((count, height, width))
+    if fields.get("fp4Padded") == "true":
+        raise UnsupportedOp("bytes of another type are not followed in padded tensor memory")
+    tall, across = int(fields["blockM"]), min(int(fields["blockN"]), width)
+    part, lane, column = np.indices((count, height, width))
+    if tall < TENSOR_MEMORY_ROWS:
+        beside = height == tall and width > across
+        second = column // across % 2 if beside else lane // tall % 2
+        block = lane // TENSOR_MEMORY_ROWS
+        lane = lane % tall // 16 * 32 + second * 16 + lane % 16 + block * TENSOR_MEMORY_ROWS
+        column = column // (2 * across) * across + column % across if beside else column
+        width = width // 2 if beside else width
+    down = -(-height // TENSOR_MEMORY_ROWS)
     at = part * down * width + column // across * (down * across) + column % across
-    at = (at + row // TENSOR_MEMORY_ROWS * across) * stride
+    at = (at + lane // TENSOR_MEMORY_ROWS * across) * stride
     pitch = pitch // bytes_in_memory(type_) if pitch else count * down * width * stride
-    places: Places = row % TENSOR_MEMORY_ROWS * pitch + at
+    places: Places = lane % TENSOR_MEMORY_ROWS * pitch + at
     return places.reshape(type_.shape)
 
 

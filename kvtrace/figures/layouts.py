@@ -23,7 +23,8 @@ class LayoutFigure:
 
 _WAYS: Final = (
     "accesses of one bank of shared memory by lanes that are served at once; 1 is best; ~ is by "
-    "Triton's model, from which ldmatrix or AMD's instructions may differ"
+    "Triton's model, from which ldmatrix or AMD's instructions may differ; those of conversions "
+    "and reductions are not counted"
 )
 _VECTOR: Final = "fewest bytes of a thread's load or store of global memory; 16 is best"
 _CONVERTED: Final = "bytes that a program's layout conversions move through shared memory, once"

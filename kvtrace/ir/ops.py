@@ -263,7 +263,9 @@ _rows("ttg", Kind.SHARED, {
               " ttg.memdesc_reinterpret",
     "shared index": "ttg.memdesc_index",
     "shared token?": "ttg.local_load",
+    "shared place": "ttg.local_gather",
     "value shared": "ttg.local_store",
+    "shared value place": "ttg.local_scatter",
     "token*": "ttg.async_commit_group ttg.async_wait",
 })  # fmt: skip
 _COPY = {"pointer shared mask? other?": "ttg.async_copy_global_to_local"}
@@ -380,7 +382,9 @@ FILLING: Final = named(
 """Loads whose result may have a value for masked-off lanes; copies to shared memory fill zeros."""
 POINTED: Final = named(lambda row: row.effect is not None and row.has("pointer"))
 """Ops that access memory by pointers, not by a descriptor."""
-SHARED_READS: Final = frozenset({"ttg.local_load", "ttng.tmem_load", *_PACKED.split()})
+SHARED_READS: Final = frozenset(
+    {"ttg.local_load", "ttg.local_gather", "ttng.tmem_load", *_PACKED.split()}
+)
 """Ops that return contents of shared memory."""
 CALLS: Final = named(lambda row: row.kind is Kind.CALL)
 FUNCTIONS: Final = named(lambda row: row.kind is Kind.FUNCTION)

@@ -109,6 +109,52 @@ def test_views_of_a_buffer_read_and_write_the_same_elements(faults):
     assert not faults
 
 
+PLACES = "tensor<8x16xi32>"
+BLOCK = "tensor<8x16xf32>"
+PICKS = {
+    "gather": '%r = "ttg.local_gather"(%view, %at) <{axis = AXIS : i32}>'
+    f" : ({PART}, {PLACES}) -> {BLOCK}",
+    "scatter": '"ttg.local_scatter"(%view, %block, %at) <{axis = AXIS : i32}>'
+    f' : ({PART}, {BLOCK}, {PLACES}) -> ()\n%r = "ttg.local_load"(%view) : ({PART}) -> {BLOCK}',
+}
+
+
+def picked(how, axis, factor):
+    """Return a kernel that picks from a buffer along an axis: lane * factor // 16 % extent."""
+    numbers = (("factor", factor), ("row", 16), ("extent", (8, 16)[axis]))
+    return module(
+        f'%block = "tt.reshape"(%loaded) : ({TENSOR}) -> {BLOCK}',
+        f'%view = "ttg.local_alloc"(%block) : ({BLOCK}) -> {PART}',
+        *(f'%{name} = "arith.constant"() <{{value = dense<{number}> : {LANES}}}> : () -> {LANES}'
+          for name, number in numbers),
+        f'%many = "arith.muli"(%lane, %factor) : ({LANES}, {LANES}) -> {LANES}',
+        f'%fewer = "arith.divsi"(%many, %row) : ({LANES}, {LANES}) -> {LANES}',
+        f'%some = "arith.remsi"(%fewer, %extent) : ({LANES}, {LANES}) -> {LANES}',
+        f'%at = "tt.reshape"(%some) : ({LANES}) -> {PLACES}',
+        PICKS[how].replace("AXIS", str(axis)),
+        f'%result = "tt.reshape"(%r) : ({BLOCK}) -> {TENSOR}',
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("axis", "factor"), [(0, 17), (1, 48)])
+def test_elements_are_picked_along_an_axis(axis, factor, faults):
+    at = (np.arange(SIZE) * factor // 16 % (8, 16)[axis]).reshape(8, 16)
+    x, gathered = run(picked("gather", axis, factor))
+    blocks = x.reshape(-1, 8, 16)
+    for block, out in zip(blocks, gathered, strict=True):
+        assert np.array_equal(out.reshape(8, 16), np.take_along_axis(block, at, axis))
+    _, scattered = run(picked("scatter", axis, factor))
+    for block, out in zip(blocks, scattered, strict=True):
+        assert np.array_equal(np.take_along_axis(out.reshape(8, 16), at, axis), block)
+    assert not faults
+
+
+@pytest.mark.parametrize(("how", "factor"), [("scatter", 0), ("gather", -48), ("scatter", -48)])
+def test_what_picks_several_times_or_beyond_a_view_is_unknown(how, factor):
+    """Of elements stored to one place any may be the last."""
+    assert not run(picked(how, 1, factor))[1].any()
+
+
 def copied(*lines):
     """Return the text of a kernel that copies to a buffer, runs some ops, and reads the buffer."""
     return module(

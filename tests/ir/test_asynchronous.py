@@ -32,7 +32,7 @@ def test_asynchronous_ops_are_found_in_both_forms_of_a_text(compile_):
 
 def test_an_unknown_op_may_be_asynchronous():
     text = product(compile_ttir, architecture=80, num_stages=1)
-    assert may_be_asynchronous(text.replace("ttg.local_load", "ttg.local_gather"))
+    assert may_be_asynchronous(text.replace("ttg.local_load", "ttg.local_newer"))
 
 
 def test_products_are_asynchronous_if_their_attribute_says_so():

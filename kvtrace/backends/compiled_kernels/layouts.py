@@ -7,12 +7,14 @@ numbers hold, and which is at the bits of an offset in shared memory: linear map
 differs more between versions.
 
 An access moves vectors of up to 16 bytes that registers hold in order. The lanes that are served at
-once ask for 128 bytes in 32 banks of 4 bytes: for 2^a distinct words in 2^b banks, of which each is
-accessed 2^(a - b) times. Triton's `get_shared_bank_conflicts` counts the same, but too few for some
-vectors below 4 bytes, and counts 64 lanes as served at once, where here half a wave is.
+once ask for 128 bytes in 32 banks of 4 bytes. Triton's `get_shared_bank_conflicts` counts the same,
+but too few for some vectors below 4 bytes, counts 64 lanes as served at once, where here half a
+wave is, and ends the process for pads (`padded_shared`), which are no map of bits. How conversions
+and reductions are swizzled in shared memory it does not tell.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -28,6 +30,11 @@ _ALIAS: Final = re.compile(r"^#(?!loc)\w+ = #.*\n", re.MULTILINE)
 _ATTRIBUTE: Final = re.compile(r"#tt[a-z]*\.(\w+)")
 _ELEMENTS: Final = re.compile(r"<((?:\d+x)+)(?:!tt\.ptr|[a-z]+(\d+))")
 _ALLOCATED: Final = re.compile(r", ((?:\d+x)*\d+)>$")
+_PADDED: Final = re.compile(
+    r"(#\w+) = #ttg\.padded_shared<\[([\d:+, ]*)\] "
+    r"\{(?:(order = [^\]]*\]), shape = [^}]*|(offset = .*))\}>"
+)
+_PAD: Final = re.compile(r"(\d+):\+(\d+)")
 _SEVERAL_CTAS: Final = re.compile(r'"ttg\.num-ctas" = (?!1 )')
 _POINTER_BITS: Final = 64
 _VECTOR_BITS: Final = 128
@@ -40,11 +47,13 @@ _STORED: Final = {"offset": "offset", "block": "block"}
 
 
 class _Value(NamedTuple):
-    """A value's linear layout, and the bits that an element has in memory."""
+    """A value's linear layout, and the bits of an element, extents and pads in shared memory."""
 
     layout: Any
     bits: int
     is_shared: bool
+    extents: list[int]
+    pads: tuple[tuple[int, int], ...]
 
 
 def layout_costs(ttgir: str, ops: Sequence[LayoutOp]) -> list[LayoutCost]:
@@ -77,76 +86,110 @@ def _costs(ttgir: str, ops: Iterable[LayoutOp]) -> list[LayoutCost]:
         places.setdefault(name, len(places))
     arguments = ", ".join(f"%a{place}: {name}" for name, place in places.items())
     text = f"module {{ tt.func public @types({arguments}) {{ tt.return }} }}"
-    with parsed_by_triton("".join(_ALIAS.findall(ttgir)) + text) as (module, context, _):
+    aliases = "".join(_ALIAS.findall(ttgir))
+    pads = {match[1]: match[2] for match in _PADDED.finditer(aliases)}
+    with parsed_by_triton(_PADDED.sub(_unpadded, aliases) + text) as (module, context, _):
         builder, function = GluonOpBuilder(context), module.get_function("types")
         return [
-            _cost(builder, op, function.args(places[op.source]), function.args(places[op.target]))
+            _cost(
+                builder,
+                op,
+                function.args(places[op.source]),
+                function.args(places[op.target]),
+                pads,
+            )
             for op in ops
         ]
 
 
-def _cost(builder: Any, op: LayoutOp, source: Any, target: Any) -> LayoutCost:
-    first, second = _value(builder, source), _value(builder, target)
+def _unpadded(padded: re.Match[str]) -> str:
+    """Return the definition of a layout without its pads."""
+    if padded[3]:
+        fields = f"vec = 1, perPhase = 1, maxPhase = 1, {padded[3]}"
+        return f"{padded[1]} = #ttg.swizzled_shared<{{{fields}}}>"
+    return f"{padded[1]} = #ttg.shared_linear<{{{padded[4]}}}, alignment = 16>"
+
+
+def _cost(
+    builder: Any, op: LayoutOp, source: Any, target: Any, pads: Mapping[str, str]
+) -> LayoutCost:
+    if op.converts:
+        first, second = _value(builder, source), _value(builder, target)
+    else:
+        name, memory, tensor = op.source, source, target
+        if "memdesc" in op.target:
+            name, memory, tensor = op.target, target, source
+        alias = re.search(r"#\w+", name)
+        second = _value(builder, memory, pads=pads.get(alias[0], "") if alias else "")
+        first = _value(builder, tensor, None if isinstance(second, str) else second.extents)
     if isinstance(first, str) or isinstance(second, str):
         return LayoutCost(None, first if isinstance(first, str) else str(second))
-    if op.converts:
-        return _conversion_cost(first, second)
-    return LayoutCost(_bank_ways(*((first, second) if second.is_shared else (second, first))))
+    return _conversion_cost(first, second) if op.converts else LayoutCost(_bank_ways(first, second))
 
 
-def _value(builder: Any, handle: Any) -> _Value | str:
-    """Return a value, or why its layout must not reach Triton's functions."""
+def _value(
+    builder: Any, handle: Any, extents: list[int] | None = None, pads: str = ""
+) -> _Value | str:
+    """Return a value, or why its layout must not reach Triton's functions.
+
+    `extents` are those of the buffer of which a part is accessed.
+    """
     from triton._C.libtriton.linear_layout import LinearLayout
 
     name = str(handle.get_type())
     unknown = sorted(set(_ATTRIBUTE.findall(name)) - _KNOWN)
     elements = _ELEMENTS.search(name)
-    if unknown or elements is None or "fp4Padded = true" in name:
+    if unknown or elements is None:
         return f"Triton has no linear layout of {', '.join(unknown) or name}"
     shape = [int(extent) for extent in elements[1].split("x")[:-1]]
-    allocated = _ALLOCATED.search(name)
-    if allocated and [int(n) for n in allocated[1].split("x")][-len(shape) :] != shape:
-        return "it is of a part of a buffer"
+    if allocated := _ALLOCATED.search(name):
+        shape = [int(extent) for extent in allocated[1].split("x")][-len(shape) :]
     is_shared = name.startswith("!ttg.memdesc")
     getter = f"get_gluon_layout_from_{'memdesc' if is_shared else 'tensor'}"
     linear = builder.to_linear_layout(getattr(builder, getter)(handle)._to_ir(builder), shape)
     names = _STORED if is_shared else _HELD
     bases = [(dimension, getattr(linear, f"{field}_bases")) for dimension, field in names.items()]
     axes = [f"dim{axis}" for axis in range(len(shape))]
-    layout = LinearLayout.from_bases(bases, axes, shape, False)
-    return _Value(layout, max(8, int(elements[2] or _POINTER_BITS)), is_shared)
+    layout = LinearLayout.from_bases(bases, axes, extents or shape, False)
+    bits = max(8, int(elements[2] or _POINTER_BITS))
+    between = tuple((int(every), int(pad)) for every, pad in _PAD.findall(pads))
+    return _Value(layout, bits, is_shared, shape, between)
 
 
 def _bank_ways(tensor: _Value, memory: _Value) -> int:
-    """Return how often the lanes that are served at once access a bank."""
+    """Return how often the lanes that are served at once access a bank: at most, with pads."""
     moved = dict(tensor.layout.invert_and_compose(memory.layout).bases)
     registers, lanes, warps, _ = ([basis[0] for basis in moved[name]] for name in _HELD)
-    vector = 1
+    vector, pads = 1, [number for pair in memory.pads for number in pair]
     while vector * 2 * tensor.bits <= _VECTOR_BITS and vector in registers:
         others = {*registers, *lanes, *warps}.difference(_powers(vector * 2))
-        if any(place % (vector * 2) for place in others):
+        if any(place % (vector * 2) for place in (*others, *pads)):
             break
         vector *= 2
     words = max(1, vector * tensor.bits // _WORD_BITS)
-    served = lanes[: (_BANKS // words).bit_length() - 1]
-    places = [place * tensor.bits // _WORD_BITS for place in served] + _powers(words)
-    return 1 << _rank(places) - _rank(place % _BANKS for place in places)
+    count = (_BANKS // words).bit_length() - 1
+    rest = {*lanes[count:], *registers, *warps}.difference(_powers(vector)) if pads else ()
+    served = _spanned(lanes[:count])
+    ways = 1
+    for head in _spanned(rest):
+        places = [head ^ lane for lane in served]
+        places = [at + sum(at // every * pad for every, pad in memory.pads) for at in places]
+        accessed = {at * tensor.bits // _WORD_BITS for at in places}
+        ways = max(ways, *Counter(word % _BANKS for word in accessed).values())
+    return ways
+
+
+def _spanned(bases: Iterable[int]) -> list[int]:
+    """Return all that some bases and zero add up to, bit by bit."""
+    numbers = [0]
+    for basis in bases:
+        numbers += [number ^ basis for number in numbers]
+    return numbers
 
 
 def _powers(limit: int) -> list[int]:
     """Return the powers of two below a power of two."""
     return [1 << bit for bit in range(limit.bit_length() - 1)]
-
-
-def _rank(vectors: Iterable[int]) -> int:
-    """Return how many of some vectors of bits are independent."""
-    reduced: list[int] = []
-    for vector in vectors:
-        for other in reduced:
-            vector = min(vector, vector ^ other)
-        if vector:
-            reduced.append(vector)
-    return len(reduced)
 
 
 def _conversion_cost(source: _Value, target: _Value) -> LayoutCost:

@@ -15,13 +15,14 @@ from triton._C.libtriton.gluon_ir import GluonOpBuilder
 from kvtrace.backends.compiled_kernels.generic import GenericFormFailed, parsed_by_triton
 from kvtrace.backends.compiled_kernels.layouts import layout_costs
 from kvtrace.converters.line_layouts import SHARED_OP, LayoutOp, kernel_layouts
+from kvtrace.evaluate.shared_layouts import element_places
+from kvtrace.ir import parse
 from tests.backends.compiled_kernels.layout_kernels import compiled
 from tests.support.triton_versions import since
 
 pytestmark = since(3, 7, "linear layouts of shared memory")
 
 BANKS = 32
-SWIZZLE = re.compile(r"vec = (\d+), perPhase = (\d+), maxPhase = (\d+), order = \[(\d), (\d)\]")
 
 
 def elements_of(linear):
@@ -36,12 +37,11 @@ def elements_of(linear):
     return warps[:, None, None] ^ lanes[None, :, None] ^ registers[None, None, :]
 
 
-def swizzled(text, shape, elements):
-    """The place of elements in shared memory, by the definition of `swizzled_shared`."""
-    vector, per_phase, phases, fast, slow = map(int, SWIZZLE.search(text).groups())
-    column, row = elements[..., fast], elements[..., slow]
-    chunk = (column // vector) ^ (row // per_phase % phases)
-    return row * shape[fast] + chunk * vector + column % vector
+def placed(head, memory):
+    """The place of each element of a buffer in shared memory, as the evaluator has it."""
+    op = f'%0 = "ttg.local_alloc"() : () -> {memory}'
+    module = parse(f'{head}"builtin.module"() ({{\n{op}\n}}) : () -> ()')
+    return element_places(module, module.ops[1].results[0])
 
 
 def counted_ways(places, bits, lanes_at_once=BANKS):
@@ -70,22 +70,28 @@ def _powers(limit):
     return [1 << bit for bit in range(limit.bit_length() - 1)]
 
 
-def compare(head, tensor, memory):
-    """Compare kvtrace's ways with those of all lanes, and these with Triton's own count."""
+def compare(head, tensor, memory, within=None):
+    """Compare kvtrace's ways with those of all lanes, and these with Triton's own count.
+
+    The accessed buffer may be the first part `within` another one.
+    """
     shape = [int(n) for n in re.findall(r"(\d+)x", tensor)]
     bits = int(re.search(r"x[a-z]+(\d+)", tensor)[1])
+    if within:
+        memory = memory.replace("mutable>", f"mutable, {re.search('<(.*)x', within)[1]}>")
     text = f"{head}module {{ tt.func public @f(%a: {tensor}, %b: {memory}) {{ tt.return }} }}"
     with parsed_by_triton(text) as (module, context, _):
         builder, function = GluonOpBuilder(context), module.get_function("f")
         layout = builder.get_gluon_layout_from_tensor(function.args(0))._to_ir(builder)
-        shared = builder.get_gluon_layout_from_memdesc(function.args(1))._to_ir(builder)
         elements = elements_of(builder.to_linear_layout(layout, shape))
-        places = swizzled(str(function.args(1).get_type()), shape, elements)
+        places = placed(head, within or memory)[tuple(map(slice, shape))]
+        places = places[tuple(np.moveaxis(elements, -1, 0))]
         (cost,) = layout_costs(head, [LayoutOp(0, False, memory, tensor)])
         ways, size = counted_ways(places, bits)
         assert cost.value == ways, (tensor, memory, head)
         # Triton's count misses some of vectors below a word; from 3.8 on it wants a target.
-        if size >= 4 and triton.__version__.startswith("3.7."):
+        if size >= 4 and triton.__version__.startswith("3.7.") and not (within or "pad" in head):
+            shared = builder.get_gluon_layout_from_memdesc(function.args(1))._to_ir(builder)
             conflicts = builder.get_shared_bank_conflicts(layout, shared, shape, bits)
             assert conflicts + 1 == counted_ways(places, bits, places.shape[1])[0]
 
@@ -120,6 +126,26 @@ def test_ways_of_random_layouts_are_those_of_all_lanes():
         compare(*random_layouts(draw))
 
 
+def test_ways_of_pads_linear_layouts_and_parts_are_those_of_all_lanes():
+    draw = random.Random(3)
+    for _ in range(15):
+        head, tensor, memory = random_layouts(draw)
+        rows, columns = map(int, re.search(r"<(\d+)x(\d+)x", tensor).groups())
+        within = draw.choice([None, re.sub(r"<\d+x\d+", f"<{2 * rows}x{4 * columns}", memory)])
+        shape = [2 * rows, 4 * columns] if within else [rows, columns]
+        bases = [[1 << bit, 0] for bit in range(shape[0].bit_length() - 1)]
+        bases += [[0, 1 << bit] for bit in range(shape[1].bit_length() - 1)]
+        draw.shuffle(bases)
+        pads = f"[{draw.choice([32, 64])}:+{draw.choice([1, 2, 4, 8])}, 128:+{draw.choice([2, 4])}]"
+        other = draw.choice([
+            f"padded_shared<{pads} {{order = [1, 0], shape = {shape}}}>",
+            f"padded_shared<{pads} {{offset = {bases}, block = []}}>",
+            f"shared_linear<{{offset = {bases}, block = []}}, alignment = 16>",
+            "swizzled_shared<{vec = 4, perPhase = 1, maxPhase = 4, order = [1, 0]}>",
+        ])  # fmt: skip
+        compare(re.sub(r"swizzled_shared<.*>", other, head), tensor, memory, within)
+
+
 @pytest.mark.costly("compiles twelve products; random layouts stay by day")
 def test_ways_of_compiled_products_are_those_of_all_lanes():
     compared = 0
@@ -144,15 +170,11 @@ def test_ways_of_compiled_products_are_those_of_all_lanes():
 def test_layouts_that_triton_does_not_tell_are_unknown():
     head, tensor, memory = random_layouts(random.Random(1))
     access = LayoutOp(0, False, memory, tensor)
-    part = access._replace(source=memory.replace("mutable>", "mutable, 4x512x512>"))
-    assert layout_costs(head, [part]) == [(None, "it is of a part of a buffer", False)]
     of_blocks = layout_costs(f'{head}"ttg.num-ctas" = 2 : i32', [access])
     assert of_blocks == [(None, "its programs have several thread blocks", False)]
-    block = re.search(r"<(\d+), (\d+)", re.sub(r"(\d)x(\d+)x", r"\1, \2, x", memory)).groups()
-    padded = f"#ttg.padded_shared<[32:+4] {{order = [1, 0], shape = [{', '.join(block)}]}}>"
-    head = re.sub(r"#ttg.swizzled_shared<.*>", padded, head)  # asked about, it ends the process
-    (cost,) = layout_costs(head, [access])
-    assert cost.unknown == "Triton has no linear layout of padded_shared"
+    strange = "#ttg.amd_rotating_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>"
+    (cost,) = layout_costs(re.sub(r"#ttg.swizzled_shared<.*>", strange, head), [access])
+    assert cost.unknown == "Triton has no linear layout of amd_rotating_shared"
     with pytest.raises(GenericFormFailed, match="cannot read the IR"):
         layout_costs("#b = #ttg.newer<{}>\n#s = #b\n#smem = #b\n", [access])
 
