@@ -6,7 +6,7 @@ between the two launches, and what only one of the traces has there.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,6 +16,7 @@ from kvtrace.schema.trace import Run, Trace
 
 #: Most names in a sentence.
 _NAMED: Final = 4
+_MEMORY: Final = " of memory"
 _COLUMNS: Final = {
     "launches": ["seq", "call_id", "enter", "exit"],
     "calls": ["call_id", "kernel_id", "stack_id"],
@@ -24,9 +25,9 @@ _COLUMNS: Final = {
     "gpu_kernels": ["launch_seq", "name", "kind", "requested"],
 }
 _LAUNCHED: Final = """
-    SELECT kernels.name, count(*) FROM launches JOIN calls USING (call_id)
+    SELECT kernels.name, seq FROM launches JOIN calls USING (call_id)
         JOIN kernels USING (kernel_id)
-    WHERE seq > $first AND seq < $last GROUP BY ALL
+    WHERE seq > $first AND seq < $last ORDER BY seq
 """
 _ASKED_FOR: Final = """
     SELECT coalesce(kind, name), kind IS NOT NULL, count(*) FROM gpu_kernels
@@ -57,8 +58,13 @@ class Between:
     others: Counter[str] | None
 
 
-def between(trace: Trace, run: Run, first: int | None, last: int) -> Between:
-    """Return what ran from launch `first` (None: the begin of the run) to launch `last`."""
+def between(
+    trace: Trace, run: Run, first: int | None, last: int, compared: Container[int] = ()
+) -> Between:
+    """Return what ran from launch `first` (None: the begin of the run) to launch `last`.
+
+    `compared` launches between the two are left out.
+    """
     values = {"first": -1 if first is None else first, "last": last}
     with scratch() as database:
         for name, columns in _COLUMNS.items():
@@ -69,8 +75,9 @@ def between(trace: Trace, run: Run, first: int | None, last: int) -> Between:
         has_timeline = database.sql("SELECT count(*) FROM gpu_kernels").fetchall()[0][0] > 0
     others = Counter[str]()
     for name, is_transfer, count in asked_for:
-        others[f"a {name} of memory" if is_transfer else readable(name)] += count
-    return Between(_lines_text(places), Counter(dict(launched)), others if has_timeline else None)
+        others[f"a {name}{_MEMORY}" if is_transfer else readable(name)] += count
+    uncompared = Counter(name for name, seq in launched if seq not in compared)
+    return Between(_lines_text(places), uncompared, others if has_timeline else None)
 
 
 def between_text(
@@ -100,6 +107,10 @@ def between_text(
     text = f"{since} ran {' and '.join(ran) or 'nothing on the device'}"
     new = after.launched + after.others - before.launched - before.others
     gone = before.launched + before.others - after.launched - after.others
+    has_kernels = all(any(not name.endswith(_MEMORY) for name in side) for side in (new, gone))
+    if has_kernels and after.launched == before.launched:
+        text += f"; a library ran another kernel: {_listed(new)}, {names[0]} {_listed(gone)}"
+        return "; ".join((*writers, text))
     text += f"; only {names[1]} {_listed(new)}" if new else ""
     text += f"; only {names[0]} {_listed(gone)}" if gone else ""
     return "; ".join((*writers, text))

@@ -10,6 +10,7 @@ may say why.
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any, Final
 
 import pyarrow.compute as pc
@@ -106,18 +107,16 @@ def _compare_runs(
     )
     if not all(launches_by_side):
         return None
-    pairs = []
+    pairs, other_layouts = list[LaunchOrder](), list[LaunchOrder]()
     unlike: list[str] = []
     totals = [sum(map(len, side.values())) for side in launches_by_side]
     for kernel_pair in matched:
         launches_before, launches_after = (
             side.get(key, []) for side, key in zip(launches_by_side, kernel_pair, strict=True)
         )
-        alike_pairs = [
-            (a, b, order)
-            for order, (a, b) in enumerate(zip(launches_before, launches_after, strict=False), 1)
-            if are_alike(a, b)
-        ]
+        alike_pairs = list[LaunchOrder]()
+        for pair in zip(launches_before, launches_after, count(1), strict=False):
+            (alike_pairs if are_alike(*pair[:2]) else other_layouts).append(pair)
         pairs += alike_pairs
         if launches_before and launches_after and not alike_pairs:
             unlike += _other_order_of_sums(launches_before[0], launches_after[0], after)
@@ -132,7 +131,14 @@ def _compare_runs(
         if parted and different[0].seq >= parted[0]:
             why = f"{parted[1]}; after that, {_summary(first)}"
         elif first.inputs is False:
-            why = _inputs_text(first, upstream((before.trace, after.trace), runs, equal, different))
+            traces = before.trace, after.trace
+            uncompared = [
+                (pair, _changes_text(*pair[:2], changed))
+                for pair in sorted(other_layouts, key=lambda pair: pair[0].seq)
+                if pair[0].seq < different[0].seq
+            ]
+            ran = upstream(traces, runs, equal, different, uncompared=uncompared)
+            why = _inputs_text(first, ran)
         else:
             why = _cause_text(first, _changes_text(*different[:2], changed))
             why += _expectation((before, after), runs, different[:2]) if first.inputs else ""
@@ -230,10 +236,12 @@ def upstream(
     equal: Sequence[LaunchOrder],
     different: LaunchOrder,
     names: tuple[str, str] = ("before", "now"),
+    uncompared: Sequence[tuple[LaunchOrder, str]] = (),
 ) -> str:
     """Return what ran between a pair of launches and the last equal pair before it.
 
-    `names` are those of the two sides in what only one of them did.
+    `names` are those of the two sides in what only one of them did, `uncompared` earlier pairs
+    with other layouts, each with its changes.
     """
     a, b, _ = different
     earlier = [pair for pair in equal if pair[0].seq < a.seq and pair[1].seq < b.seq]
@@ -242,9 +250,15 @@ def upstream(
     with_bytes = [pair for pair in earlier if bytes_before & set(pair[0].digests.values())]
     last = max(with_bytes or earlier, key=lambda pair: pair[0].seq, default=None)
     begins = (None, None) if last is None else (last[0].seq, last[1].seq)
-    old = between(traces[0], runs[0], begins[0], a.seq)
-    new = between(traces[1], runs[1], begins[1], b.seq)
-    writers = [
+    pairs = [*equal, *(pair for pair, _ in uncompared)]
+    old = between(traces[0], runs[0], begins[0], a.seq, {pair[0].seq for pair in pairs})
+    new = between(traces[1], runs[1], begins[1], b.seq, {pair[1].seq for pair in pairs})
+    texts = [
+        f"launch {order} of {launch.kernel['name']} cannot be compared ({changes})"
+        for (_, launch, order), changes in uncompared
+        if changes and (begins[1] is None or launch.seq > begins[1])
+    ][:1]
+    texts += [
         writers_text(
             str(b.args[arg]["name"]),
             written_by(traces[0], runs[0], a.seq, a.args, arg),
@@ -257,7 +271,7 @@ def upstream(
     if last is not None:
         doubt = "" if with_bytes else ", which may not have had these inputs"
         since = f"launch {last[2]} of {last[1].kernel['name']} (equal results{doubt})"
-    return between_text(old, new, since, [text for text in writers if text], names)
+    return between_text(old, new, since, [text for text in texts if text], names)
 
 
 def _different_result(pair: LaunchOrder, side: Snapshot) -> DifferentResult:
@@ -297,6 +311,11 @@ def _changes_text(a: DigestedLaunch, b: DigestedLaunch, changed: Container[Kerne
         if argument_after["scalar"] != argument_before["scalar"]
     ]
     changes += [f"its argument {text}" for text in scalars]
+    for old, new in zip(a.args, b.args, strict=False):
+        layout = next((name for name in _ALIKE if old[name] != new[name]), None)
+        if layout is not None and old["kind"] == new["kind"]:
+            text = f"has {layout} {new[layout]}, before {old[layout]}"
+            changes.append(f"its argument {new['name']} {text}")
     if a.grid != b.grid:
         changes.append(f"its grid is {b.grid}, was {a.grid}")
     return ", ".join(changes)

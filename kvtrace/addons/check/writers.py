@@ -1,56 +1,109 @@
-"""Operators that wrote an argument's storage before a launch, from KVTRACE_MEMORY=on.
+"""Operators that made an argument's bytes before a launch, from KVTRACE_MEMORY=on.
 
-Where the first compared launch with another result was given other bytes, its storage's operators
-say why: one that only one side has, the same ones on other inputs, or none since `aten::empty`.
+Where the first compared launch with another result was given other bytes, the operators that wrote
+its storage, and those that wrote what these read, say why: one that only one side has, one that was
+given other tensors, the same ones on other inputs, or none at all since `aten::empty`.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
+
+import duckdb
 
 from kvtrace.figures.tables import scratch
 from kvtrace.schema.trace import Run, Trace
 
 _TABLES: Final = {
     "launches": ["seq", "enter", "addresses"],
-    "operations": ["operator_id", "begin", "addresses"],
+    "operations": ["record", "operator_id", "begin", "addresses"],
     "operators": ["operator_id", "name", "tensors", "stack_id"],
     "stacks": ["stack_id", "frames"],
 }
-#: Most operators in a sentence.
-_NAMED: Final = 3
-#: Operators on the storage of a launch's argument since it was made, and launches (no name).
-_EVENTS: Final = """
-    WITH place AS (
-        SELECT enter AS until, addresses[$position] - $offset AS storage FROM launches
-        WHERE seq = $seq
-    ), touched AS (
-        SELECT begin, name, stack_id, unnest(tensors) AS tensor, unnest(addresses) AS address
+#: Most operators in a sentence, and most storages, and calls on each, that are followed.
+_NAMED: Final = 5
+_FOLLOWED: Final = 32
+#: Tensors of operators, each with the address of its storage. Collectives write what they are
+#: given, which their schemas do not say; a tensor without elements has no address.
+_TOUCHED: Final = """
+    CREATE TEMPORARY TABLE touched AS
+    SELECT record, epoch_ns(begin) AS begin, operator_id, tensor,
+        if(name LIKE 'c10d::%', 'written', tensor.role) AS role,
+        address - tensor.offset_bytes AS storage
+    FROM (
+        SELECT record, begin, operator_id, name, unnest(tensors) AS tensor,
+            unnest(addresses) AS address
         FROM operations JOIN operators USING (operator_id)
-    ), events AS (
-        SELECT begin, name, tensor.role, stack_id FROM touched, place
-        WHERE begin < until AND tensor.role IN ('written', 'created')
-            AND address - tensor.offset_bytes = storage
-        UNION ALL SELECT enter, NULL, 'written', NULL FROM launches, place WHERE enter < until
-            AND (addresses IS NULL
-                OR len(list_filter(addresses, lambda a: a >= storage AND a < storage + $bytes)) > 0)
+    ) WHERE address != 0
+"""
+_ARGUMENT: Final = """
+    SELECT addresses[$position] - $offset, $bytes, epoch_ns(enter) FROM launches WHERE seq = $seq
+"""
+#: Operators on a storage since it was made, and launches (no record).
+_EVENTS: Final = """
+    WITH events AS (
+        SELECT begin, record, operator_id, role FROM touched
+        WHERE begin < $until AND role IN ('written', 'created') AND storage = $storage
+        UNION ALL SELECT epoch_ns(enter), NULL, NULL, 'written' FROM launches
+        WHERE epoch_ns(enter) < $until AND (addresses IS NULL OR
+                len(list_filter(addresses, lambda a: a >= $storage AND a < $storage + $bytes)) > 0)
     )
-    SELECT name, role, frame.file, frame.line FROM events LEFT JOIN (
+    SELECT begin, record, operator_id FROM events
+    WHERE begin >= (SELECT max(begin) FROM events WHERE role = 'created') ORDER BY begin, record
+"""
+_READ: Final = """
+    SELECT storage, coalesce(tensor.storage_bytes, 1), begin, tensor.name FROM touched
+    WHERE list_contains($records, record) AND role IN ('read', 'written') ORDER BY begin, record
+"""
+_OPERATORS: Final = """
+    SELECT operator_id, coalesce(name, ''), coalesce(tensors, []), frame.file, frame.line
+    FROM operators LEFT JOIN (
         SELECT stack_id, list_filter(frames, lambda f: NOT contains(f.file, '/torch/'))[1] AS frame
         FROM stacks
     ) USING (stack_id)
-    WHERE begin >= (SELECT max(begin) FROM events WHERE role = 'created') ORDER BY begin
 """
-_Event = tuple[str | None, str, str | None, int | None]
+#: What two calls of an operator may have of a tensor, besides its address.
+_LAYOUT: Final = ("dtype", "shape", "strides", "offset_bytes")
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A call of an operator: its tensors, and the line that called it."""
+
+    begin: int
+    name: str
+    tensors: Sequence[Mapping[str, Any]]
+    file: str | None
+    line: int | None
+
+    @property
+    def text(self) -> str:
+        """Its name and line."""
+        place = f" at {self.file}:{self.line}" if self.file else ""
+        return f"{self.name.partition('.')[0]}{place}"
+
+
+@dataclass(frozen=True, slots=True)
+class Writers:
+    """Operations that made an argument's bytes, in their order, from all that they read.
+
+    `is_followed`: operators alone wrote the argument itself. `unwritten` is the first tensor of
+    them that none wrote since its creation: its name ("" for the argument) and its creation.
+    """
+
+    operations: Sequence[Operation] = ()
+    is_followed: bool = False
+    unwritten: tuple[str, Operation] | None = None
 
 
 def written_by(
     trace: Trace, run: Run, seq: int, args: Sequence[Mapping[str, Any]], arg: int
-) -> list[_Event]:
-    """Return operators and launches (None) that may have written an argument before a launch."""
+) -> Writers:
+    """Return the operations that made an argument's bytes before a launch."""
     pointers = [n for n, row in enumerate(args) if row["kind"] in ("tensor", "descriptor")]
     if arg not in pointers or args[arg]["offset_bytes"] is None:
-        return []
+        return Writers()
     values = {
         "seq": seq,
         "position": pointers.index(arg) + 1,
@@ -60,42 +113,91 @@ def written_by(
     with scratch() as database:
         for name, columns in _TABLES.items():
             database.register(name, trace.table(name, (run,), columns))
-        return database.execute(_EVENTS, values).fetchall()
+        database.execute(_TOUCHED)
+        place = database.execute(_ARGUMENT, values).fetchone()
+        return _followed(database, place) if place and place[0] is not None else Writers()
 
 
-def writers_text(
-    name: str, before: Sequence[_Event], after: Sequence[_Event], names: tuple[str, str]
-) -> str:
-    """Return a sentence on who wrote an argument's storage on both sides; "" if not known.
+def _followed(database: duckdb.DuckDBPyConnection, place: tuple[int, int, int]) -> Writers:
+    """Follow a storage (address, bytes, until when) to operators and what they read.
+
+    A launch that may have written a storage ends its way: digests say what it left.
+    """
+    operators = {row[0]: row[1:] for row in database.execute(_OPERATORS).fetchall()}
+    storages: list[tuple[int, int, int, str]] = [(*place, "")]
+    operations = dict[int, Operation]()
+    unwritten, is_followed = None, False
+    for storage, size, until, tensor in storages:
+        values = {"storage": storage, "bytes": size, "until": until}
+        events = database.execute(_EVENTS, values).fetchall()
+        last_launch = max((n for n, event in enumerate(events, 1) if event[1] is None), default=0)
+        calls = {
+            record: Operation(begin, *operators[key])
+            for begin, record, key in events[last_launch:][-_FOLLOWED:]
+        }
+        if calls and not last_launch and unwritten is None:
+            is_empty = all(call.name.startswith("aten::empty") for call in calls.values())
+            unwritten = (tensor, next(iter(calls.values()))) if is_empty else None
+        is_followed = is_followed or (not tensor and bool(calls))
+        operations |= calls
+        for read in database.execute(_READ, {"records": list(calls)}).fetchall():
+            is_new = all(read[0] != other[0] for other in storages)
+            storages += [read] if is_new and len(storages) < _FOLLOWED else []
+    in_order = sorted(operations.values(), key=lambda call: call.begin)
+    return Writers(in_order, is_followed, unwritten)
+
+
+def writers_text(name: str, before: Writers, after: Writers, names: tuple[str, str]) -> str:
+    """Return a sentence on who made an argument's bytes on both sides; "" if not known.
 
     `names` are those of the sides.
     """
-    for events, side in ((after, names[1]), (before, names[0])):
-        if events and all((op or "").startswith("aten::empty") for op, *_ in events):
-            made = f"since {_text(events[0])} made it" + ("" if side == "now" else f" {side}")
-            return f"no recorded operator or launch wrote {name} {made}: uninitialized memory"
-    sides = [[event for event in events if event[0]] for events in (before, after)]
-    if not all(sides) or before[-1][0] is None or after[-1][0] is None:
-        return ""
-    counts_of_sides = [Counter(op for op, *_ in events) for events in sides]
-    if counts_of_sides[0] == counts_of_sides[1]:
-        listed = ", ".join(map(_text, sides[1][-_NAMED:]))
-        return (
-            f"the same operators wrote {name} ({listed}), so one got other inputs or random "
-            "numbers, or is not deterministic"
-        )
-    extra = {
-        f"only {names[1]}": (sides[1], counts_of_sides[1] - counts_of_sides[0]),
-        f"only {names[0]}": (sides[0], counts_of_sides[0] - counts_of_sides[1]),
-    }
-    texts = [
-        f"{_text(next(event for event in reversed(events) if event[0] in counts))} {when}"
-        for when, (events, counts) in extra.items()
-        if counts
-    ]
-    return f"{name} was written by {' and '.join(texts)}"
+    unwritten = _unwritten_text(name, before, after, names)
+    is_argument = any(side.unwritten and not side.unwritten[0] for side in (before, after))
+    if is_argument or not before.is_followed or not after.is_followed:
+        return unwritten if is_argument else ""
+    sides = before.operations, after.operations
+    counts = [Counter(call.name for call in side) for side in sides]
+    if counts[0] != counts[1]:
+        texts = [
+            f"{next(call.text for call in reversed(side) if call.name in extra)} only {when}"
+            for side, extra, when in (
+                (sides[1], counts[1] - counts[0], names[1]),
+                (sides[0], counts[0] - counts[1], names[0]),
+            )
+            if extra
+        ]
+        return f"{name} was computed by {' and '.join(texts)}"
+    if unwritten:
+        return unwritten
+    if names[1] == "now":  # ranks have batches of their own
+        for old, new in zip(*sides, strict=True):
+            if text := _other_tensors(old, new):
+                return f"{name} was computed by {new.text}, {text}"
+    listed = list(dict.fromkeys(call.text for call in reversed(sides[1])))
+    more = f", {len(listed) - _NAMED} more" if len(listed) > _NAMED else ""
+    return (
+        f"the same operators computed {name} ({', '.join(listed[:_NAMED])}{more}), so one got "
+        "other inputs or random numbers, or is not deterministic"
+    )
 
 
-def _text(event: _Event) -> str:
-    name, _, file, line = event
-    return f"{(name or '').partition('.')[0]}" + (f" at {file}:{line}" if file else "")
+def _unwritten_text(name: str, before: Writers, after: Writers, names: tuple[str, str]) -> str:
+    """Return a sentence on memory that nothing recorded wrote; "" if there is none."""
+    for side, when in ((after, names[1]), (before, names[0])):
+        if side.unwritten is not None:
+            tensor, made = side.unwritten
+            text = f"{tensor}, from which {name} was computed," if tensor else name
+            made_text = f"since {made.text} made it" + ("" if when == "now" else f" {when}")
+            return f"no recorded operator or launch wrote {text} {made_text}: uninitialized memory"
+    return ""
+
+
+def _other_tensors(old: Operation, new: Operation) -> str:
+    """Return a phrase on the first tensor of a call that has another layout; "" if none has."""
+    for before, after in zip(old.tensors, new.tensors, strict=False):
+        for key in _LAYOUT:
+            if old.name == new.name and before[key] != after[key]:
+                tensor = after["name"] or "result"
+                return f"whose {tensor} has {key} {after[key]}, before {before[key]}"
+    return ""

@@ -79,8 +79,8 @@ def told(before: Path, after: Path, first: int | None) -> str:
         (
             [("gemm_64x64", None, 5)],
             [("gemm_128x64", None, 5), ("ours", None, 30)],
-            "dropout without a digest and gemm_128x64; only now gemm_128x64; "
-            "only before gemm_64x64",
+            "dropout without a digest and gemm_128x64; a library ran another kernel: "
+            "gemm_128x64, before gemm_64x64",
         ),
         (
             [("early", None, 1), ("reduce", None, 5), ("", "copy", 7), ("reduce", None, 8)],
