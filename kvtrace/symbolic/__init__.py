@@ -1,7 +1,8 @@
 """Symbolic summaries of kernels: accesses, loops and arithmetic as formulas, and a prover.
 
 `terms` are integers, `conditions` predicates over terms, and `summary` has the classes of the
-result of `walk.summarize`; `prover` proves or refutes claims. This package imports `kvtrace.ir` and
+result of `walk.summarize`; `prover` proves or refutes claims, and `trees` has how elements are
+computed of all that is no formula. This package imports `kvtrace.ir` and
 the schema's errors, nothing else of kvtrace.
 
 A `Term` is a polynomial of exact integers over symbols and applied functions (quotients, minima …),

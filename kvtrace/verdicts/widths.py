@@ -52,12 +52,13 @@ from kvtrace.ir.types import FloatType, element_of, integer_bits, is_pointer, sh
 from kvtrace.ir.updates import positions_of
 from kvtrace.symbolic.conditions import TRUE, Condition, Opaque, at_least, conjunction
 from kvtrace.symbolic.hashes import is_hash, is_mixed
+from kvtrace.symbolic.meanings.tt_shape import lanes_of
 from kvtrace.symbolic.summary import Access, Arithmetic, BlockPointer, Place, Pointer, Summary
 from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term, lane, signed_range
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.comparisons import Compared, compared, compared_together, is_unsigned
 from kvtrace.verdicts.deciding import Purpose, modular_ops, selected_operands, stored_index
-from kvtrace.verdicts.lanes import Lanes, lanes_before, lanes_of_operand, own_lanes
+from kvtrace.verdicts.lanes import Lanes, lanes_before, lanes_of_operand
 
 _UNSIGNED: Final = named(lambda row: row.reading in ("unsigned", "mixing"))
 _WIDTH_SENSITIVE: Final = _UNSIGNED | named(lambda row: row.reading == "signed")
@@ -135,14 +136,16 @@ class _UseSearch:
             self._access = access
             self._traced = set()
             address = address_of(access.op)
-            self._trace(address, own_lanes(address), "address")
+            self._trace(address, lanes_of(shape_of(address.type)), "address")
             mask = mask_of(access.op)
             self._together = compared_together(mask)
             if mask is not None:
-                self._trace(mask, own_lanes(mask), "mask")
+                self._trace(mask, lanes_of(shape_of(mask.type)), "mask")
             stored = stored_index(access.op, self._summary.module)
             if stored is not None:
-                self._trace(stored, own_lanes(stored), "index", by=access.op, signed=False)
+                self._trace(
+                    stored, lanes_of(shape_of(stored.type)), "index", by=access.op, signed=False
+                )
             for value in positions_of(access.op):
                 self._trace(value, (), "address", by=access.op)
             self._trace_execution(access.op)

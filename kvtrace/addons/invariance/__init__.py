@@ -12,7 +12,7 @@ gives the output's coordinates (`Output`); trees are built over these.
 
 Concepts and their files:
 
-* trees, built on demand: `kernels`, `elements`, `loops`, `trees`;
+* trees, which `kvtrace.symbolic.trees` builds on demand: `kernels`, `trees`;
 * coordinates of what a lane writes: `coordinates`, `places`;
 * formulas where an element is stored: `simplifying`, `formulas`;
 * what a row depends on: `rows`, `dependence`, `reads`, `begins`, `guards`, `memory`;

@@ -26,7 +26,7 @@ from kvtrace.addons.invariance.batches import (
 )
 from kvtrace.addons.invariance.compared import Comparison
 from kvtrace.addons.invariance.output_results import OutputResult, Reason, RowGuard
-from kvtrace.addons.invariance.trees import Tree, are_extremes_alone
+from kvtrace.addons.invariance.trees import are_extremes_alone
 from kvtrace.addons.invariance.witness import (
     BatchedCall,
     Witness,
@@ -38,6 +38,7 @@ from kvtrace.addons.invariance.witness import (
 )
 from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
 from kvtrace.recorded_calls.recorded import Call
+from kvtrace.symbolic.trees.tree import Tree
 from kvtrace.symbolic.walk import summarize
 
 ORDERING: Final = ("num_warps", "num_ctas")

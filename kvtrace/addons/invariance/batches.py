@@ -19,10 +19,10 @@ from kvtrace.addons.invariance.compared import (
     compare_trees,
     sampled_indices,
 )
-from kvtrace.addons.invariance.elements import TooLarge
-from kvtrace.addons.invariance.trees import Tree
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.symbolic.terms import Symbol
+from kvtrace.symbolic.trees.elements import TooLarge
+from kvtrace.symbolic.trees.tree import Tree
 
 _SECONDS: Final = 4.0
 """CPU time limit for comparing an output's trees of several sizes."""

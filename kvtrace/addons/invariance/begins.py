@@ -20,8 +20,8 @@ from kvtrace.symbolic.terms import Monomial, Substitution, Symbol, Term
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from kvtrace.addons.invariance.trees import Tree
     from kvtrace.symbolic.terms import Atom
+    from kvtrace.symbolic.trees.tree import Tree
 
 Through = Literal["data", "mask", "address", "guard", "trips", "integer"]
 

@@ -9,8 +9,9 @@ from typing import Final
 
 from kvtrace.addons.invariance.exponentials import source_constant
 from kvtrace.addons.invariance.numbers import constant
-from kvtrace.addons.invariance.trees import Tree, constant_of
+from kvtrace.addons.invariance.trees import constant_of
 from kvtrace.evaluate.shadows.errors.roundings import unit_of
+from kvtrace.symbolic.trees.tree import Tree
 
 UNIT: Final = unit_of("f32")
 _MOST_OF_EXPONENTIAL: Final = 80.0

@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import isfinite
 from typing import Final
 
-from kvtrace.addons.invariance.trees import Tree, constant_of, function_of, tree
+from kvtrace.addons.invariance.trees import constant_of, function_of
+from kvtrace.symbolic.trees.tree import Tree, tree
 
 _EXTREMES: Final = ("arith.maximumf", "arith.maxnumf", "arith.minimumf", "arith.minnumf")
 _GREATER, _LESS, _UNEQUAL = "2", "4", "13"

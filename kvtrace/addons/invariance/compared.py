@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.addons.invariance.field import FieldEvaluator
-from kvtrace.addons.invariance.formulas import is_followed
 from kvtrace.addons.invariance.loaded_integers import compared_integers, data_keys
 from kvtrace.addons.invariance.repeated import Arithmetic, NotEvaluated
-from kvtrace.addons.invariance.trees import COMMUTATIVE, Tree, operator_of
 from kvtrace.addons.invariance.wording import coordinate_names, node_text
 from kvtrace.symbolic.conditions import Condition, conjunction, disjunction, equal
 from kvtrace.symbolic.prover import Decision, Given, Proven, Ranges, Refuted, prove
 from kvtrace.symbolic.terms import Symbol, Term
+from kvtrace.symbolic.trees.formulas import is_followed
+from kvtrace.symbolic.trees.tree import COMMUTATIVE, Tree, operator_of
 
 Relation = Literal["same", "equal", "reassociated", "exact", "different"]
 """

@@ -29,8 +29,6 @@ from kvtrace.addons.invariance.reads import (
     without_contents,
     without_multiples,
 )
-from kvtrace.addons.invariance.trees import Tree
-from kvtrace.addons.invariance.trees import tree as made
 from kvtrace.addons.invariance.wording import formula_text
 from kvtrace.ir import Op
 from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction, less
@@ -38,6 +36,8 @@ from kvtrace.symbolic.functions import Quotient, Remainder
 from kvtrace.symbolic.prover import Given, Ranges, follows
 from kvtrace.symbolic.summary import Summary
 from kvtrace.symbolic.terms import ZERO, Atom, Monomial, Substitution, Symbol, Term, as_term
+from kvtrace.symbolic.trees.tree import Tree
+from kvtrace.symbolic.trees.tree import tree as made
 
 _SomeAtom = TypeVar("_SomeAtom", bound=Atom)
 

@@ -30,8 +30,9 @@ from kvtrace.addons.invariance.numbers import (
     product_of,
     sum_of,
 )
-from kvtrace.addons.invariance.trees import Tree, constant_of, function_of, operator_of
+from kvtrace.addons.invariance.trees import constant_of, function_of
 from kvtrace.ir.floats import float_from_bits
+from kvtrace.symbolic.trees.tree import Tree, operator_of
 
 #: log2(e) and its inverse, by the bits of the nearest number of a type.
 _LOG2_E: Final = {("f32", 0x3FB8AA3B), ("f64", 0x3FF71547652B82FE)}

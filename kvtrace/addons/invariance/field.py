@@ -70,17 +70,12 @@ from kvtrace.addons.invariance.repeated import (
     RepeatedValues,
     named,
 )
-from kvtrace.addons.invariance.trees import (
-    COMMUTATIVE,
-    Tree,
-    constant_of,
-    function_of,
-    operator_of,
-)
+from kvtrace.addons.invariance.trees import constant_of, function_of
 from kvtrace.ir.floats import bits_from_float
 from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Or
 from kvtrace.symbolic.functions import Choice
 from kvtrace.symbolic.terms import Symbol, Term
+from kvtrace.symbolic.trees.tree import COMMUTATIVE, Tree, operator_of
 
 _SUMS: Final = frozenset({"+", "-", "negate"})
 _EXPONENTIALS: Final = frozenset({"exp", "exp2", "exp10"})

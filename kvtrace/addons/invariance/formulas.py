@@ -1,53 +1,19 @@
-"""Checks of formulas, and other forms of them and of floats' rounded sums."""
+"""Other forms of formulas, and of floats' rounded sums."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from typing import Final
 
-from kvtrace.addons.invariance.trees import Tree, constant_of, tree
-from kvtrace.ir import Op
+from kvtrace.addons.invariance.trees import constant_of
 from kvtrace.ir.floats import bits_from_float, float_from_bits
-from kvtrace.ir.model import number_of
-from kvtrace.ir.ops import MODULAR, SIGNED, operator_of
-from kvtrace.symbolic.bits import wrapped
-from kvtrace.symbolic.conditions import Condition, Opaque, at_least, equal, less
-from kvtrace.symbolic.functions import Quotient, choice, quotient, remainder
+from kvtrace.symbolic.functions import Quotient, remainder
 from kvtrace.symbolic.terms import Term
-
-Coordinates = tuple[Term, ...]
-"""Indices of an element of a value, one for each axis."""
+from kvtrace.symbolic.trees.tree import Tree, tree
 
 _ROUNDED_ONCE: Final = frozenset(
     {("f16", "f32"), ("bf16", "f32"), ("f32", "f64"), ("f16", "f64"), ("bf16", "f64")}
 )
-_HINTS: Final = ("tt.divisibility", "tt.contiguity", "tt.constancy", "operandSegmentSizes")
-
-
-def is_followed(formula: Term | Condition) -> bool:
-    """Return whether a formula has no value or truth that the symbolic walk does not follow."""
-    if formula.symbols("unknown"):
-        return False
-    return not (isinstance(formula, Condition) and formula.opaques()) and not any(
-        leaf for atom in formula.atoms() for leaf in _opaques(atom)
-    )
-
-
-def _opaques(atom: object) -> frozenset[Opaque]:
-    condition = getattr(atom, "condition", None)
-    return condition.opaques() if isinstance(condition, Condition) else frozenset()
-
-
-def attributes_of(op: Op) -> tuple[tuple[str, str], ...]:
-    """Return the sorted (name, text) of an op's attributes, without hints for the compiler."""
-    return tuple(
-        sorted(
-            (name, str(attribute))
-            for name, attribute in op.attributes.items()
-            if name not in _HINTS
-        )
-    )
 
 
 def with_remainders(term: Term) -> Term:
@@ -66,45 +32,6 @@ def with_remainders(term: Term) -> Term:
             remainder_term = remainder(dividend, divisor, floor=atom.floor)
             term = term - dividend * factor - atom.term * coefficient + remainder_term * factor
     return term
-
-
-def folded_formula(op: Op, kind: str, parts: Sequence[Tree]) -> Term | Condition | None:
-    """Return the formula of an integer op's result, wrapped to the type's width; else None.
-
-    The symbolic walk has formulas only for results that do not overflow.
-    """
-    bits = int(kind[1:]) if kind in ("i1", "i8", "i16", "i32", "i64") else 0
-    if not bits or any(part.what not in ("integer", "condition") for part in parts):
-        return None
-    result: Term | None = None
-    match operator_of(op), [part.detail[0] for part in parts]:
-        case "compare", [Term() as left, Term() as right]:
-            compare = _COMPARING.get(number_of(op, "predicate"))
-            return None if compare is None else compare(left, right)
-        case "where", [Condition() as condition, Term() as then, Term() as otherwise]:
-            result = choice(condition, then, otherwise)
-        case "+", [Term() as left, Term() as right]:
-            result = left + right
-        case "-", [Term() as left, Term() as right]:
-            result = left - right
-        case "*", [Term() as left, Term() as right]:
-            result = left * right
-        case "<<", [Term() as left, Term(constant=int(count))] if 0 <= count < bits:
-            result = left * (1 << count)
-        case ">>", [Term() as left, Term(constant=int(count))] if 0 <= count < bits:
-            whole = left if op.name in SIGNED else wrapped(left, bits, signed=False)
-            result = quotient(whole, 1 << count, floor=True)
-        case "cast", [Term() as left] if op.name in MODULAR:
-            result = left
-    return None if result is None or bits == 1 else wrapped(result, bits, signed=True)
-
-
-#: Comparisons of signed integers, by their number in arith.cmpi.
-_COMPARING: Final[Mapping[int, Callable[[Term, Term], Condition]]] = {
-    0: equal, 1: lambda left, right: ~equal(left, right), 2: less,
-    3: lambda left, right: at_least(right, left), 4: lambda left, right: less(right, left),
-    5: at_least,
-}  # fmt: skip
 
 
 def rounded_once(node: Tree) -> Tree | None:

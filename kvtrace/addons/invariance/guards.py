@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence, Set
 
 from kvtrace.addons.invariance.begins import stays_when_moved
 from kvtrace.addons.invariance.coordinates import Axis, Output, is_number, is_placing
-from kvtrace.addons.invariance.formulas import is_followed
 from kvtrace.addons.invariance.kernels import Kernel
 from kvtrace.addons.invariance.reads import without_contents
 from kvtrace.addons.invariance.simplifying import Simplifier
@@ -15,6 +14,7 @@ from kvtrace.symbolic.functions import Minimum, Quotient, single
 from kvtrace.symbolic.prover import Given, Ranges, follows
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Symbol, Term
+from kvtrace.symbolic.trees.formulas import is_followed
 
 
 def sizes_of_batch(active: Condition, axes: Sequence[Axis]) -> frozenset[Symbol]:

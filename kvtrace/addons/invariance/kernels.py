@@ -17,10 +17,8 @@ from kvtrace.addons.invariance.coordinates import (
     last_axis,
     number_of_coordinate,
 )
-from kvtrace.addons.invariance.elements import ElementTrees, TooLarge, TooLate
 from kvtrace.addons.invariance.formulas import with_remainders
 from kvtrace.addons.invariance.simplifying import Simplifier
-from kvtrace.addons.invariance.trees import Tree
 from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
 from kvtrace.ir import Value
 from kvtrace.ir.floats import FORMATS, bits_from_float
@@ -33,6 +31,8 @@ from kvtrace.symbolic.meanings.tt_shape import lanes_of
 from kvtrace.symbolic.prover import Given, Ranges, follows
 from kvtrace.symbolic.summary import Access, BlockPointer
 from kvtrace.symbolic.terms import ZERO, Atom, Monomial, Substitution, Symbol, Term, as_term
+from kvtrace.symbolic.trees.elements import ElementTrees, TooLarge, TooLate
+from kvtrace.symbolic.trees.tree import Tree
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.replaying import without_contents
 

@@ -14,7 +14,7 @@ from kvtrace.symbolic.functions import Choice, single
 from kvtrace.symbolic.terms import Atom, Symbol, Term
 
 if TYPE_CHECKING:
-    from kvtrace.addons.invariance.trees import Tree
+    from kvtrace.symbolic.trees.tree import Tree
 
 SMALL: Final = 8
 """Random integers in memory are below this limit, or near a number in a comparison with them."""

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kvtrace.addons.invariance.kernels import Kernel
-    from kvtrace.addons.invariance.trees import Tree
     from kvtrace.evaluate.arguments import TensorArgument
     from kvtrace.symbolic.prover import Ranges
     from kvtrace.symbolic.summary import Access
+    from kvtrace.symbolic.trees.tree import Tree
 
 
 def read_after_write(tree: Tree, store: Access, kernel: Kernel) -> list[Access]:

@@ -9,11 +9,11 @@ from typing import Final
 
 from kvtrace.addons.invariance.begins import Through
 from kvtrace.addons.invariance.coordinates import is_uniform
-from kvtrace.addons.invariance.trees import TRIPS, Tree, bound
 from kvtrace.symbolic.conditions import AtLeast, Condition, at_least, less
 from kvtrace.symbolic.functions import Choice, Quotient
 from kvtrace.symbolic.prover import Ranges
 from kvtrace.symbolic.terms import ZERO, Atom, Monomial, Symbol, Term, as_term
+from kvtrace.symbolic.trees.tree import TRIPS, Tree, bound
 
 Facts = tuple[Condition, ...]
 

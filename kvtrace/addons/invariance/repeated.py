@@ -17,9 +17,9 @@ from kvtrace.addons.invariance.numbers import (
     product_of,
     sum_of,
 )
-from kvtrace.addons.invariance.trees import TRIPS, Tree, bound, tree
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.terms import ONE, Symbol, Term
+from kvtrace.symbolic.trees.tree import TRIPS, Tree, bound, tree
 
 Arithmetic = Literal["ordered", "sums", "exact", "functions"]
 

@@ -23,13 +23,14 @@ from kvtrace.addons.invariance.output_results import (
 from kvtrace.addons.invariance.places import coordinates_of
 from kvtrace.addons.invariance.rows import Outcome, RowVerdict, rows_of
 from kvtrace.addons.invariance.stores import stored_elements
-from kvtrace.addons.invariance.trees import Tree, are_extremes_alone
+from kvtrace.addons.invariance.trees import are_extremes_alone
 from kvtrace.clients.recorded import estimated_costs
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.progress import progress
 from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of, kernels_of_calls
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.trace import Selection
+from kvtrace.symbolic.trees.tree import Tree
 from kvtrace.text import plural
 
 _WORST: Final[tuple[Outcome, ...]] = ("unknown", "depends", "whole", "proven")

@@ -41,12 +41,13 @@ from kvtrace.addons.invariance.bounded_numbers import (
 )
 from kvtrace.addons.invariance.choices import choice_by_sign
 from kvtrace.addons.invariance.repeated import is_exact_product
-from kvtrace.addons.invariance.trees import Tree, constant_of, function_of
+from kvtrace.addons.invariance.trees import constant_of, function_of
 from kvtrace.evaluate.dialects.libdevice import ACCURACY
 from kvtrace.evaluate.registry import ELEMENTWISE
 from kvtrace.evaluate.shadows.errors.roundings import is_float, smallest_of, unit_of
 from kvtrace.symbolic.prover import Ranges
 from kvtrace.symbolic.terms import Term
+from kvtrace.symbolic.trees.tree import Tree
 
 #: Exponents of 2 of the largest and the least magnitude of inputs; the widest range is stated.
 _RANGES: Final = tuple(product((15, 10, 5, 3), (30, 15, 10, 5)))

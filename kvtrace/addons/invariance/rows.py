@@ -20,7 +20,6 @@ from kvtrace.addons.invariance.coordinates import (
 )
 from kvtrace.addons.invariance.dependence import DependenceCollector, RowDefinition
 from kvtrace.addons.invariance.determinism import FREE
-from kvtrace.addons.invariance.elements import TooLarge
 from kvtrace.addons.invariance.guards import (
     guards_of,
     is_of_rows,
@@ -35,12 +34,13 @@ from kvtrace.addons.invariance.output_results import Cause, Reason, RowDependenc
 from kvtrace.addons.invariance.places import coordinates_of
 from kvtrace.addons.invariance.reads import without_contents
 from kvtrace.addons.invariance.simplifying import Simplifier
-from kvtrace.addons.invariance.trees import Tree
 from kvtrace.ir import Op
 from kvtrace.symbolic.conditions import Condition, at_least, less
 from kvtrace.symbolic.functions import Quotient, Remainder
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Symbol, Term
+from kvtrace.symbolic.trees.elements import TooLarge
+from kvtrace.symbolic.trees.tree import Tree
 
 Outcome = Literal["proven", "violation", "depends", "whole", "unknown"]
 """

@@ -19,14 +19,11 @@ from kvtrace.addons.invariance.compared import (
     sampled_indices,
 )
 from kvtrace.addons.invariance.coordinates import Unfollowed, is_placing
-from kvtrace.addons.invariance.elements import TooLarge
 from kvtrace.addons.invariance.field import FieldEvaluator
-from kvtrace.addons.invariance.formulas import is_followed
 from kvtrace.addons.invariance.kernels import Kernel
 from kvtrace.addons.invariance.loaded_integers import compared_integers
 from kvtrace.addons.invariance.memory import read_after_write
 from kvtrace.addons.invariance.places import coordinates_of
-from kvtrace.addons.invariance.trees import Tree, level_of
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.evaluate.observe import Access as ObservedAccess
 from kvtrace.evaluate.observe import Observer
@@ -34,6 +31,9 @@ from kvtrace.recorded_calls.recorded import Call
 from kvtrace.symbolic.conditions import TRUE, Condition, conjunction
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Resolve, Symbol, Term
+from kvtrace.symbolic.trees.elements import TooLarge
+from kvtrace.symbolic.trees.formulas import is_followed
+from kvtrace.symbolic.trees.tree import Tree, level_of
 from kvtrace.verdicts.replaying import TooManyLanes, run
 
 _MOST_ELEMENTS: Final = 1 << 20

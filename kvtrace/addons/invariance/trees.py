@@ -1,56 +1,15 @@
-"""Expression trees: the operations that compute one element, in order.
-
-A tree is the expression of an element over elements of the kernel's arguments. Equal trees are one
-object, so large trees are compared in constant time. Axes over which a tree sums, and the trips of
-its loops, are symbols of kind "lane" with the key ("bound", level), numbered from the outermost on,
-so that trees that differ only in names are equal.
-"""
+"""Functions and constants in trees, and trees that compute maxima alone."""
 
 from __future__ import annotations
 
-import itertools
 import re
-import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from math import isfinite
-from typing import Any, Final, Literal
+from typing import Final
 
 from kvtrace.evaluate.dialects.libdevice import function_name
-from kvtrace.forks import Lock
 from kvtrace.ir.floats import float_from_bits
-from kvtrace.ir.ops import KINDS
-from kvtrace.symbolic.conditions import Condition
-from kvtrace.symbolic.terms import Symbol, Term
-
-What = Literal[
-    "integer", "condition", "constant", "argument", "element", "op", "combined", "reduction",
-    "product", "loop", "carried", "unknown",
-]  # fmt: skip
-"""
-| what | detail | parts |
-|---|---|---|
-| integer | its formula, its type | |
-| condition | its formula | |
-| constant | its type, its number as text | |
-| argument | the scalar argument's name, its type | |
-| element | argument, byte offset (None: `parts` begins with the address), type, padding | \
-mask and value of masked lanes, if any |
-| op | name, attributes, type, index of the result | operands |
-| combined | index of the value in the reduction's region | |
-| reduction | op, extent, level, index of the result; of a scan: direction, last element | \
-the region's results, then elements |
-| product | types, attributes, extent of K, level | left, right, addend |
-| loop | trips, level, is a `while`, extents of the elements of each value | initial and next \
-value of each carried value; of a `while` before them its condition and its result |
-| carried | level of the loop, index of the value, element indices | |
-| unknown | the reason, the op's index | |
-"""
-
-COMMUTATIVE: Final = frozenset({"+", "*", "min", "max", "&", "|", "^"})
-"""Operators that give the same bits with exchanged operands, except for the bits of NaNs."""
-
-TRIPS: Final = 1 << 32
-"""The extent of the symbol of a loop's trips, an upper bound."""
+from kvtrace.symbolic.trees.tree import Tree
 
 _EXTREMES: Final = frozenset(("arith.maximumf", "arith.maxnumf", "arith.minimumf", "arith.minnumf"))
 _KEEPING_NAN: Final = frozenset(("arith.extf", "arith.truncf", "math.absf"))
@@ -64,70 +23,6 @@ _LARGEST_EXCEEDED: Final = 2.0**120
 
 _MOST_EXCEEDED: Final = 4
 """The number of constants that rows of numbers lie beyond."""
-
-_interned: weakref.WeakValueDictionary[Any, Tree] = weakref.WeakValueDictionary()
-_interning = Lock(taken=True)
-_orders = itertools.count()
-
-
-class Tree:
-    """A node, made by `tree`; equal nodes are one object, and compared by identity.
-
-    `op` is the index of the op for which the node was first made, and `order` its number, unique to
-    each node; they do not count for equality.
-    """
-
-    __slots__ = ("__weakref__", "detail", "op", "order", "parts", "what")
-    what: What
-    detail: tuple[Any, ...]
-    parts: tuple[Tree, ...]
-    op: int
-    order: int
-
-    def walk(self) -> Iterator[Tree]:
-        """Yield all nodes of the tree, each once, in no particular order."""
-        visited = {self}
-        pending = [self]
-        while pending:
-            node = pending.pop()
-            yield node
-            for part in node.parts:
-                if part not in visited:
-                    visited.add(part)
-                    pending.append(part)
-
-    def formulas(self) -> Iterator[Term | Condition]:
-        """Yield the formulas of this node alone."""
-        for item in self.detail:
-            if isinstance(item, Term | Condition):
-                yield item
-            elif isinstance(item, tuple):
-                yield from (formula for formula in item if isinstance(formula, Term | Condition))
-
-    def __repr__(self) -> str:
-        return f"{self.what}{self.detail}"
-
-
-def tree(what: What, detail: tuple[Any, ...], parts: tuple[Tree, ...] = (), op: int = -1) -> Tree:
-    """Return the node with this kind, detail and parts; there is one object for equal nodes."""
-    key = (what, detail, parts)
-    node = _interned.get(key)
-    if node is not None:
-        return node
-    with _interning:
-        node = _interned.get(key)
-        if node is None:
-            node = object.__new__(Tree)
-            node.what, node.detail, node.parts, node.op = what, detail, parts, op
-            node.order = next(_orders)
-            _interned[key] = node
-        return node
-
-
-def operator_of(node: Tree) -> str:
-    """Return an op's operator; the name of an op that is not of the IR, as "where"; else ""."""
-    name: str = node.detail[0] if node.what == "op" else ""
-    return (KINDS[name].operator or "") if name in KINDS else name
 
 
 def function_of(node: Tree) -> str:
@@ -153,12 +48,6 @@ def are_extremes_alone(trees: Iterable[Tree]) -> bool:
     return len(names - _KEEPING_NAN) == 1 and names <= _EXTREMES | _KEEPING_NAN
 
 
-def truth_of(condition: Tree) -> bool | None:
-    """Return the constant truth of a condition; None: not constant, or not followed."""
-    truth = condition.detail[0] if condition.what == "condition" else None
-    return truth.decided if isinstance(truth, Condition) else None
-
-
 def constant_of(node: Tree) -> float | None:
     """Return the value of a float constant, also NaN; None for another node."""
     if node.what != "constant" or node.parts:
@@ -182,16 +71,3 @@ def exceeded_constants(trees: Iterable[Tree]) -> tuple[float, ...]:
     values = (constant_of(node) for tree in trees for node in tree.walk())
     exceeded = {value for value in values if value and 1 < abs(value) <= _LARGEST_EXCEEDED}
     return tuple(sorted(exceeded, key=abs, reverse=True)[:_MOST_EXCEEDED])
-
-
-def bound(level: int, extent: int) -> Symbol:
-    """Return the symbol for an axis that a tree sums over, or for a loop's trips."""
-    return Symbol("lane", ("bound", level), 0, extent - 1)
-
-
-def level_of(symbol: object) -> int | None:
-    """Return the level of a bound symbol; None for a symbol of another kind."""
-    match symbol:
-        case Symbol(kind="lane", key=("bound", int(level))):
-            return level
-    return None

@@ -27,7 +27,7 @@ from kvtrace.addons.invariance.kernels import Kernel
 from kvtrace.addons.invariance.loaded_integers import compared_integers
 from kvtrace.addons.invariance.rounding_bounds import bound_text
 from kvtrace.addons.invariance.stores import Store, compare_stores, stored_alike, stores_of
-from kvtrace.addons.invariance.trees import Tree, constants_of, exceeded_constants
+from kvtrace.addons.invariance.trees import constants_of, exceeded_constants
 from kvtrace.addons.invariance.version_values import (
     VersionCalls,
     error_bounds,
@@ -36,6 +36,7 @@ from kvtrace.addons.invariance.version_values import (
 )
 from kvtrace.addons.invariance.witness import Witness, is_finite
 from kvtrace.evaluate.arguments import TensorArgument
+from kvtrace.symbolic.trees.tree import Tree
 from kvtrace.symbolic.walk import summarize
 
 if TYPE_CHECKING:

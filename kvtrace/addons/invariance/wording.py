@@ -18,8 +18,8 @@ from kvtrace.symbolic.terms import Term
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from kvtrace.addons.invariance.trees import Tree
     from kvtrace.symbolic.summary import Summary
+    from kvtrace.symbolic.trees.tree import Tree
 
 _OWN: Final = re.compile(
     r"lane\('(coordinate|bound)', (\d+)\)|lane\[\('(coordinate|bound)', (\d+)\)\]"

@@ -13,15 +13,17 @@ from kvtrace.ir import Op, Value
 from kvtrace.ir.flow import constant_of, value_before
 from kvtrace.ir.ops import KINDS, SPREADING
 from kvtrace.ir.types import is_block_pointer, shape_of
+from kvtrace.symbolic.meanings.tt_shape import lanes_of
 from kvtrace.symbolic.prover import Given
 from kvtrace.symbolic.prover.digits import Common, Side
 from kvtrace.symbolic.terms import ZERO
+from kvtrace.symbolic.trees.formulas import Coordinates
 from kvtrace.verdicts.binding import BoundCall
-from kvtrace.verdicts.conflicts.same_values import EqualitySearch, Lanes, source_key
+from kvtrace.verdicts.conflicts.same_values import EqualitySearch, source_key
 from kvtrace.verdicts.conflicts.sharers import Sharer
-from kvtrace.verdicts.lanes import broadcast_lanes, own_lanes
+from kvtrace.verdicts.lanes import broadcast_lanes
 
-Part = tuple[int, Lanes]
+Part = tuple[int, Coordinates]
 """A summand of an index: the id of a value, and its lanes."""
 
 
@@ -39,15 +41,15 @@ def store_same_value_at_same_index(bound: BoundCall, left: Sharer, right: Sharer
     if len(pointers) < 2 or any(is_block_pointer(pointer.type) for pointer in pointers):
         return False
     search = _IndexSearch(bound)
-    (base, index), (other_base, _) = (search.place(p, own_lanes(p)) for p in pointers)
+    (base, index), (other_base, _) = (search.place(p, lanes_of(shape_of(p.type))) for p in pointers)
     if base is not other_base or base.id not in search.parameters:
         return False
     search.index = index if ops[0] is ops[1] else ()
     value = ops[0].operand("value")
-    return search.conditions(value, own_lanes(value)) == []
+    return search.conditions(value, lanes_of(shape_of(value.type))) == []
 
 
-def _part(value: Value, lanes: Lanes) -> Part:
+def _part(value: Value, lanes: Coordinates) -> Part:
     extents = shape_of(value.type)
     return value.id, tuple(term for term, extent in zip(lanes, extents, strict=True) if extent > 1)
 
@@ -60,7 +62,7 @@ class _IndexSearch(EqualitySearch):
         super().__init__(bound, Common(nowhere, nowhere), in_one_program=False)
         self.index: tuple[Part, ...] = ()
 
-    def place(self, pointer: Value, lanes: Lanes) -> tuple[Value, tuple[Part, ...]]:
+    def place(self, pointer: Value, lanes: Coordinates) -> tuple[Value, tuple[Part, ...]]:
         """Return the value that pointers are made of, and the numbers added to it, in elements.
 
         Constants and parameters are left out.
@@ -79,12 +81,16 @@ class _IndexSearch(EqualitySearch):
                 parts.append(_part(offset, broadcast_lanes(offset, lanes)))
             pointer = op.operand("pointer")
 
-    def is_known(self, value: Value, lanes: Lanes) -> bool:
+    def is_known(self, value: Value, lanes: Coordinates) -> bool:
         """Return whether a value is a parameter, the index, or a parameter's element at it."""
-        if super().is_known(value, lanes) or self.index == (_part(value, lanes),):
+        if super().is_known(value, lanes):
+            return True
+        if self._enclosing_loops:
+            return False  # it may be of another trip
+        if self.index == (_part(value, lanes),):
             return True
         base, index = self.place(value, lanes)
         return bool(index) and index == self.index and base.id in self.parameters
 
-    def _address_conditions(self, *_: object) -> None:
+    def _access_of(self, op: Op) -> None:
         """Return None, as no formula tells an index: pointers are followed."""

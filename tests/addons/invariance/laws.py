@@ -3,8 +3,8 @@
 import struct
 
 from kvtrace.addons.invariance.field import FieldEvaluator
-from kvtrace.addons.invariance.trees import Tree, tree
 from kvtrace.symbolic.terms import as_term
+from kvtrace.symbolic.trees.tree import Tree, tree
 
 _SEEDS = 10
 _CODES = {"ogt": 2, "oge": 3, "olt": 4, "ole": 5, "ugt": 9}

@@ -8,10 +8,10 @@ import pytest
 
 from kvtrace.addons.invariance.compared import TreeProver, differing_integers, sampled_indices
 from kvtrace.addons.invariance.field import FieldEvaluator
-from kvtrace.addons.invariance.trees import tree
 from kvtrace.symbolic.conditions import at_least, equal
 from kvtrace.symbolic.functions import choice, quotient, remainder
 from kvtrace.symbolic.terms import Symbol
+from kvtrace.symbolic.trees.tree import tree
 
 HELD = Symbol(
     "content", ("content", "a"), -(1 << 31), (1 << 31) - 1, (Symbol("lane", 0, 0, 9).term,)

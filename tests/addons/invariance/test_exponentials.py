@@ -4,7 +4,7 @@ import pytest
 
 from kvtrace.addons.invariance.exponentials import source_constant
 from kvtrace.addons.invariance.numbers import constant
-from kvtrace.addons.invariance.trees import Tree
+from kvtrace.symbolic.trees.tree import Tree
 from tests.addons.invariance.laws import (
     X,
     Y,

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from kvtrace.addons.invariance.field import FieldEvaluator
 from kvtrace.addons.invariance.repeated import Arithmetic
-from kvtrace.addons.invariance.trees import Tree, tree
 from kvtrace.symbolic.terms import Symbol, as_term
+from kvtrace.symbolic.trees.tree import Tree, tree
 
 
 def field_value(node: Tree, arithmetic: Arithmetic = "sums") -> int:

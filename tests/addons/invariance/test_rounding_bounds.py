@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from kvtrace.addons.invariance.rounding_bounds import bound_text
-from kvtrace.addons.invariance.trees import Tree, bound, tree
 from kvtrace.evaluate.dialects import load_dialects
 from kvtrace.symbolic.conditions import at_least
 from kvtrace.symbolic.terms import as_term
+from kvtrace.symbolic.trees.tree import Tree, bound, tree
 from tests.addons.invariance.laws import X, Y, exp, log, minus, number, op, over, plus, times, where
 
 COUNT = 64

@@ -29,11 +29,8 @@ def alike(rounded):
     return store_same_value(bound, first, second, common)
 
 
-def test_one_constant_is_the_same_in_all_programs():
+def test_one_number_is_the_same_in_all_programs_unless_it_is_rounded_in_two_ways():
     assert alike("rtne")
-
-
-def test_a_constant_rounded_in_two_ways_is_not_the_same():
     assert not alike("rtz")
 
 
@@ -56,12 +53,9 @@ def is_alike(kernel, shift, **tensors):
     return store_same_value(bound, store, store, Common(store.side, store.side))
 
 
-def test_a_value_that_follows_from_the_address_is_the_same_at_equal_addresses():
+def test_a_value_that_follows_from_the_address_alone_is_the_same_at_equal_addresses():
     assert is_alike(overlapping, 3, x=tensor(900), out=tensor(300))
     assert is_alike(offset_by_program, 0, x=tensor(900), out=tensor(300))
-
-
-def test_a_value_that_also_depends_on_the_program_is_not_the_same():
     assert not is_alike(offset_by_program, 1, x=tensor(900), out=tensor(300))
 
 
@@ -145,13 +139,20 @@ def nibbles(out, SHIFT: tl.constexpr):
 
 @triton.jit
 def accumulated(x, out, n, OWN: tl.constexpr):
-    """A sum that a loop carries, the same in all programs unless OWN."""
-    lanes = tl.arange(0, 16)
+    """A sum that a loop carries, the same in all programs unless something of it is their OWN."""
+    lanes, program = tl.arange(0, 16), tl.program_id(0)
     total = tl.zeros((16,), tl.float32)
-    for start in range(0, n, 16):
-        total += tl.load(x + start + lanes)
-    if OWN:
-        total += tl.program_id(0)
+    if OWN == "begin":
+        total += program
+    source = x + lanes
+    for start in range(0, n + (16 * program if OWN == "trips" else 0), 16):
+        if OWN == "pointer":
+            total += tl.load(source)
+            source += 16 + program
+        elif OWN == "later":
+            total = tl.where(start < 16 * program, total, total + tl.load(x + start + lanes))
+        else:
+            total += tl.load(x + start + lanes)
     tl.store(out + lanes, total)
 
 
@@ -161,12 +162,6 @@ def in_two_orders(x, out, OWN: tl.constexpr):
     first, second, third = tl.load(x), tl.load(x + 1), tl.load(x + 2)
     is_other = (tl.program_id(0) % 2 == 1) & (OWN != 0)
     tl.store(out, tl.where(is_other, first + (second + third), (first + second) + third))
-
-
-@triton.jit
-def of_either(x, y, out, OWN: tl.constexpr):
-    """A number of one tensor or, in other programs if OWN, of another."""
-    tl.store(out, tl.where((tl.program_id(0) < 2) | (OWN == 0), tl.load(x), tl.load(y)))
 
 
 @triton.jit
@@ -207,13 +202,17 @@ def test_formulas_of_values_that_wrap_around_prove_nothing():
 def test_equal_results_of_an_evaluation_are_no_race_and_no_proof():
     tensors = {"x": tensor(64), "out": tensor(64)}
 
-    assert race_of(accumulated, (4,), **tensors, n=64, OWN=False) == "unknown"
-    assert race_of(accumulated, (4,), **tensors, n=64, OWN=True) == "violation"
     assert race_of(in_two_orders, (4,), **tensors, OWN=True) == "violation"
-    assert race_of(of_either, (4,), **tensors, y=tensor(64), OWN=True) == "violation"
-    assert race_of(of_either, (4,), **tensors, y=tensor(64), OWN=False) != "violation"
     assert race_of(by_group, (4,), **tensors, GROUP=2) == "unknown"
     assert race_of(by_group, (4,), **tensors, GROUP=1) == "proven"
+
+
+@pytest.mark.parametrize("own", ["begin", "trips", "pointer", "later"])
+def test_a_sum_in_a_loop_is_the_same_only_if_nothing_of_it_is_of_the_program(own):
+    tensors = {"x": tensor(256), "out": tensor(16)}
+
+    assert race_of(accumulated, (4,), **tensors, n=64, OWN="nothing") == "proven"
+    assert race_of(accumulated, (4,), **tensors, n=64, OWN=own) == "violation"
 
 
 def test_rows_that_are_loaded_out_of_bounds_or_far_apart_are_not_taken_for_equal():

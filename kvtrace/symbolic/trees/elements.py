@@ -10,16 +10,8 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from math import inf, prod
 from time import thread_time
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-from kvtrace.addons.invariance.formulas import (
-    Coordinates,
-    attributes_of,
-    folded_formula,
-    is_followed,
-)
-from kvtrace.addons.invariance.loops import UNKNOWN_TRIPS, LoopTrees, unknown
-from kvtrace.addons.invariance.trees import COMMUTATIVE, TRIPS, Tree, bound, tree, truth_of
 from kvtrace.ir import Block, Op, Value
 from kvtrace.ir.attributes import DenseAttribute, FloatAttribute, IntegerAttribute
 from kvtrace.ir.flow import called, counter_of, flow_of, leading_to, returns
@@ -42,8 +34,10 @@ from kvtrace.symbolic.functions import quotient, remainder
 from kvtrace.symbolic.meanings.tt_shape import reshaped_indices, row_major_index, source_indices
 from kvtrace.symbolic.summary import Access, Summary
 from kvtrace.symbolic.terms import Substitution, Symbol, Term
+from kvtrace.symbolic.trees.formulas import Coordinates, attributes_of, folded_formula, is_followed
+from kvtrace.symbolic.trees.loops import UNKNOWN_TRIPS, LoopTrees, unknown
+from kvtrace.symbolic.trees.tree import COMMUTATIVE, TRIPS, Tree, bound, tree, truth_of
 
-_MOST_NODES: Final = 50_000
 _SPECIAL: Final = re.compile(
     r"%(n?(tid|ctaid|warpid|smid)|laneid|lanemask|gridid|clock|globaltimer|(n?cluster)|pm\d|envreg)"
 )
@@ -72,6 +66,8 @@ class ElementTrees(LoopTrees):
     overflow, so that their trees are built op by op. After the `time.thread_time` `deadline` no
     formula is rewritten.
     """
+
+    most_nodes: ClassVar[int] = 50_000
 
     def __init__(
         self,
@@ -134,7 +130,7 @@ class ElementTrees(LoopTrees):
         node = self._memo.get(key)
         if node is None:
             self._node_count += 1
-            if self._node_count > _MOST_NODES:
+            if self._node_count > self.most_nodes:
                 raise TooLarge("its expression is too large to be followed")
             node = self._memo[key] = self._of(value, at, level)
         return node
@@ -439,9 +435,8 @@ class ElementTrees(LoopTrees):
         self.loads.add(op.index)
         value = op.results[0]
         shape, kind = shape_of(value.type), str(element_of(value.type))
-        accesses = self._accesses.get(op, [])
         padding = str(op.attributes.get("padding", ""))
-        access = accesses[0] if len(accesses) == 1 else None
+        access = self._access_of(op)
         if access is not None and access.argument is not None and is_followed(access.offset):
             access_indices = reshaped_indices(at, shape, access.shape)
             offset = self.term(access.offset, access_indices, access.shape)
@@ -456,6 +451,11 @@ class ElementTrees(LoopTrees):
             self._aligned(mask, at, level), *self._padding(op, at, level),
         )  # fmt: skip
         return tree("element", ("", None, kind, padding), (pointer, *masking), op.index)
+
+    def _access_of(self, op: Op) -> Access | None:
+        """Return the access of a load that is only one, else None."""
+        accesses = self._accesses.get(op, ())
+        return accesses[0] if len(accesses) == 1 else None
 
     def _masked(
         self, op: Op, access: Access, detail: tuple[Any, ...], access_indices: Coordinates,

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kvtrace.addons.invariance.formulas import Coordinates, is_followed
-from kvtrace.addons.invariance.trees import Tree, bound, level_of, tree
 from kvtrace.ir import Block, Op, Value
 from kvtrace.ir.flow import counter_of, terminator
 from kvtrace.symbolic.summary import Loop, Summary
 from kvtrace.symbolic.terms import ZERO, Substitution, Symbol, Term
+from kvtrace.symbolic.trees.formulas import Coordinates, is_followed
+from kvtrace.symbolic.trees.tree import Tree, bound, level_of, tree
 
 UNKNOWN_TRIPS: Final = "a loop whose number of trips is not followed"
 
@@ -88,6 +88,8 @@ class LoopTrees(ABC):
 
     def _carried(self, loop: Op, value: Value, at: Coordinates, level: int) -> Tree:
         """Return the tree of a loop's carried value in the current trip."""
+        if value is counter_of(loop):
+            return unknown(loop, "a loop's counter that is not followed")
         carried_index = value.position - (1 if counter_of(loop) is not None else 0)
         block = value.owner
         assert isinstance(block, Block)
@@ -111,9 +113,12 @@ class LoopTrees(ABC):
             return self.of(loop.group("initial")[position], at, level)
         if counter_of(loop) is None:
             return self._while(loop, summary_loop, position, at, level)
-        if not is_followed(summary_loop.trips):
+        if not self._are_trips_followed(summary_loop):
             return unknown(loop, UNKNOWN_TRIPS)
         return self._loop(loop, summary_loop, summary_loop.trips, position, at, level)
+
+    def _are_trips_followed(self, loop: Loop) -> bool:
+        return is_followed(loop.trips)
 
     def _loop(
         self, loop: Op, summary_loop: Loop, trips: Term, position: int, at: Coordinates, level: int
