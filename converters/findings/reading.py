@@ -301,7 +301,7 @@ def suppressed_by(suppressions: Suppressions, finding: Finding) -> Finding:
     """Return the finding, marked as suppressed if a comment applies to it and it is not proven."""
     if finding.verdict == "proven":
         return finding
-    frames = finding.stack or (_own_frame(finding),)
+    frames = finding.stack or (StackFrame(finding.file, finding.line, finding.column, None),)
     ignore = suppressions.of(frames, finding.rule)
     if ignore is None:
         return finding
@@ -316,10 +316,6 @@ def _with_calls_of(first: Finding, other: Finding) -> Finding:
     calls, launches = first.calls + other.calls, first.launches + other.launches
     shown = first if first.launches or not other.launches else other
     return replace(shown, calls=calls, launches=launches)
-
-
-def _own_frame(finding: Finding) -> StackFrame:
-    return StackFrame(finding.file, finding.line, finding.column, None)
 
 
 def _program(row: Mapping[str, Any], prefix: str) -> tuple[int, int, int] | None:

@@ -259,9 +259,9 @@ VIEWS: Final = {
     "between_trials": """
         SELECT run, record FROM (
             SELECT run, record, call_id,
-max(mark) OVER (PARTITION BY run ORDER BY "start", record
+                max(mark) OVER (PARTITION BY run ORDER BY "start", record
                     ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS before,
-min(mark) OVER (PARTITION BY run ORDER BY "start", record
+                min(mark) OVER (PARTITION BY run ORDER BY "start", record
                     ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS behind
             FROM (
                 SELECT p.run, p.record, p.call_id, p."start",

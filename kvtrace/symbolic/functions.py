@@ -99,9 +99,10 @@ def quotient(
         if high <= 0:
             return -quotient(-left, number, floor=True, range_of=range_of)
         return _quotient(left, right, False, range_of)
+    # From here on the quotient is rounded down, so a multiple of the divisor can be taken out.
     if range_of(rest)[0] < 0:
         return multiple + _quotient(rest, right, True, range_of)
-    inner = single(rest)
+    inner = single(rest)  # (a // b) // c is a // (b * c)
     if isinstance(inner, Quotient) and range_of(inner.arguments[0])[0] >= 0:
         inner_divisor = inner.arguments[1].constant
         if inner_divisor is not None and inner_divisor > 0:

@@ -436,7 +436,7 @@ class Substitution:
         total: dict[Monomial, int] = {}
         for monomial, coefficient in term.coefficients.items():
             atoms: list[Atom] = []
-            factor: Term | None = None
+            factor: Term | None = None  # of replacements that are sums; none in most monomials
             for atom in monomial:
                 replacement = self._of(atom)
                 if isinstance(replacement, Atom):

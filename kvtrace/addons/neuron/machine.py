@@ -81,7 +81,7 @@ class Run:
 
     def iterate(self, kind: str, numbers: range) -> Iterator[int]:
         """Yield the numbers of a loop, and record how many there are."""
-        loop = Loop(self._loop_site(kind), kind == "affine_range")
+        loop = Loop(self.recorder.loop(kind), kind == "affine_range")
         self.loops.append(loop)
         depth = len(self.loops)
         try:
@@ -92,9 +92,6 @@ class Run:
         finally:
             self.recorder.loops[loop.site].trips.append(loop.trip + 1)
             del self.loops[depth - 1 :]
-
-    def _loop_site(self, kind: str) -> int:
-        return self.recorder.loop(kind)
 
     @property
     def loop_number(self) -> int:

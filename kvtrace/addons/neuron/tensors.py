@@ -13,11 +13,7 @@ from numpy.typing import NDArray
 
 from kvtrace.addons.neuron import dtypes
 from kvtrace.addons.neuron.errors import NkiError
-from kvtrace.addons.neuron.indices import (
-    Index,
-    as_indices,
-    slice_of,
-)
+from kvtrace.addons.neuron.indices import Index, as_indices, slice_of
 from kvtrace.addons.neuron.memory import Memory, contiguous, reshaped_strides, size_of
 
 _Self = TypeVar("_Self", bound="Tensor")
@@ -145,7 +141,7 @@ class Tensor:
         if self.selection is not None:
             raise NkiError("a view made with index expressions cannot be indexed again")
         adds_axis = isinstance(key, tuple) and len(key) == 2 and key[1] is None
-        if adds_axis and self.memory.has_added_axis:
+        if adds_axis and self.memory.has_added_axis:  # `x[i, None]`: the axis is there already
             key = key[0]
         parts = self._full_key(key)
         if any(isinstance(part, Index | Tensor | np.ndarray) for part in parts):

@@ -258,7 +258,7 @@ def _product_step(
     )
     type_ = value_type(op.operand("added").type)
     rounding = rounding_to(type_.element)
-    ends = not _is_asynchronous(op)
+    ends = not ("is_async" in op.attributes and _is_set(op.attributes["is_async"]))
 
     def step(values: list[Any], scope: Scope) -> None:
         memory = _memory(op, scope)
@@ -283,10 +283,6 @@ def _product_step(
             memory.arrive(op, scope, values[barrier], 1, 0, _TENSOR_CORE, active)
 
     return compiler.counting_step(op, step, type_.size, _flops(op))
-
-
-def _is_asynchronous(op: Op) -> bool:
-    return "is_async" in op.attributes and _is_set(op.attributes["is_async"])
 
 
 def _flops(op: Op) -> int:

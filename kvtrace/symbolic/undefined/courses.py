@@ -57,7 +57,7 @@ def solved_courses(slots: Sequence[CarriedTaint], loop: Loop) -> list[Course]:
         solvable = None
         for key, slot in unsolved.items():
             outcome = with_solutions(slot.outcome, inside)
-            if not _mentioned(outcome, unsolved) - {key}:
+            if not {opaque.key for opaque in outcome.opaques() if opaque.key in unsolved} - {key}:
                 solvable = key, slot, outcome
                 break
         if solvable is None:
@@ -69,10 +69,6 @@ def solved_courses(slots: Sequence[CarriedTaint], loop: Loop) -> list[Course]:
         solved[key] = _course_of(slot, outcome, loop)
         inside[key] = (slot.shape, solved[key].inside)
     return [solved[slot.placeholder.key] for slot in slots]
-
-
-def _mentioned(condition: Condition, keys: Mapping[object, CarriedTaint]) -> set[object]:
-    return {opaque.key for opaque in condition.opaques() if opaque.key in keys}
 
 
 def _course_of(slot: CarriedTaint, outcome: Condition, loop: Loop) -> Course:

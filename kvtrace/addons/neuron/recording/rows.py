@@ -8,24 +8,14 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median_low
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from kvtrace.addons.neuron import capacity, findings, targets
 from kvtrace.addons.neuron.findings import Finding
-from kvtrace.addons.neuron.recorder import (
-    Execution,
-    Recorder,
-    Site,
-)
-from kvtrace.addons.neuron.recording.definitions import (
-    BUFFERS,
-    CALLS,
-    DEFINITIONS,
-    EXECUTIONS,
-    OPS,
-)
+from kvtrace.addons.neuron.recorder import Execution, Recorder, Site
+from kvtrace.addons.neuron.recording.definitions import BUFFERS, CALLS, DEFINITIONS, EXECUTIONS, OPS
 from kvtrace.addons.neuron.targets import Target
 from kvtrace.capture.records import Frame
 from kvtrace.schema.columns import batch_of_columns, batch_of_rows
@@ -287,34 +277,46 @@ def _life_rows(launch: ObservedLaunch, stacks: StackRows) -> list[dict[str, Any]
     ]
 
 
+class _BufferEvent(NamedTuple):
+    """An event of a buffer; of one op, allocations come first and releases last."""
+
+    order: int
+    rank: int
+    event: str
+    buffer: int
+    bytes: int
+    site: int
+
+
 def buffer_columns(
     launch: ObservedLaunch, add_stack: Callable[[Sequence[Frame]], int]
 ) -> dict[str, list[Any]]:
     """Return the columns of `buffers`: a tile's allocation, transfers to it, and its release."""
     recorder = launch.recorder
-    # Order, rank within it, event, buffer, bytes, site.
-    events: list[tuple[int, int, str, int, int, int]] = []
+    events: list[_BufferEvent] = []
     for buffer_index, life in enumerate(recorder.buffers):
         if life.first < 0 or life.elided or life.space == "hbm":
             continue
-        events.append((life.first, 0, "allocate", buffer_index, life.bytes, life.site))
-        events.append((life.last, 2, "free", buffer_index, life.bytes, life.site))
+        buffer = (buffer_index, life.bytes, life.site)
+        events.append(_BufferEvent(life.first, 0, "allocate", *buffer))
+        events.append(_BufferEvent(life.last, 2, "free", *buffer))
     for order, row in enumerate(recorder.rows):
         if row.written >= 0 and row.read and row.device_bytes:
-            events.append((order, 1, "transfer", row.written, row.device_bytes, row.site))
+            buffer = (row.written, row.device_bytes, row.site)
+            events.append(_BufferEvent(order, 1, "transfer", *buffer))
     events.sort()
     stacks = {
         site: add_stack(recorder.sites[site].frames) if recorder.sites[site].frames else None
-        for site in {event[5] for event in events}
+        for site in {event.site for event in events}
     }
-    lives = [recorder.buffers[event[3]] for event in events]
+    lives = [recorder.buffers[event.buffer] for event in events]
     return {
         "call_id": [launch.call_id] * len(events),
         "order": list(range(len(events))),
-        "event": [event[2] for event in events],
+        "event": [event.event for event in events],
         "space": [life.space for life in lives],
-        "bytes": [event[4] for event in events],
+        "bytes": [event.bytes for event in events],
         "partitions": [life.partitions or None for life in lives],
         "name": [life.name or None for life in lives],
-        "stack_id": [stacks[event[5]] for event in events],
+        "stack_id": [stacks[event.site] for event in events],
     }

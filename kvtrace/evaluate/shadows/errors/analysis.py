@@ -18,7 +18,7 @@ about the launch.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import prod
 from typing import Any, Final
 
@@ -214,7 +214,7 @@ class ErrorAnalysis(Shadows):
             value = values[result]
             if isinstance(value, Unknown) or unknown_of(map(actual, operands)) is not None:
                 return
-            if not integers or _any_with_planes(operands):
+            if not integers or any(isinstance(value, NumberWithPlanes) for value in operands):
                 bounded = rule(operands, to_array(value, result_type))
                 values[result] = value if bounded is None else bounded
             if undefined is not None:
@@ -485,7 +485,3 @@ def _shared_storages(module: Module, launch: Launch) -> set[int] | None:
             if isinstance(argument, TensorArgument) and site.reaches(position):
                 kinds.setdefault(id(argument.storage), set()).add(site.kind)
     return {storage for storage, accesses in kinds.items() if len(accesses) > 1}
-
-
-def _any_with_planes(values: Sequence[Any]) -> bool:
-    return any(isinstance(value, NumberWithPlanes) for value in values)
