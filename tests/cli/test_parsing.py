@@ -27,7 +27,6 @@ def command(
     Example:
         kvtrace test a b
         kvtrace test a --json
-
     """
 
 

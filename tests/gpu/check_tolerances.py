@@ -42,7 +42,6 @@ def launch(name: str, dtype: torch.dtype) -> None:
 
     Raises:
         NotClose: a result is beyond its bound.
-
     """
     device = "cuda"
     if name == "softmax":

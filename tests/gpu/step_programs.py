@@ -29,7 +29,6 @@ class Machine:
         device: Where tensors are.
         mark: Called at the begin of each step.
         graph: Captures what a function launches, and returns what replays it.
-
     """
 
     device: str

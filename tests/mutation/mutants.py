@@ -51,7 +51,6 @@ def listed_mutants(table: Path) -> list[tuple[str, Mutant]]:
 
     Raises:
         ValueError: A text is not in its file exactly once.
-
     """
     mutants = []
     for row in table.read_text(encoding="utf-8").splitlines():

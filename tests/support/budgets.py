@@ -23,8 +23,9 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 TOLERANCE: Final = 1.2
-#: How many of the dearest tests a summary names.
+#: How many of the dearest tests a summary names, and of those that raised a process's peak.
 NAMED: Final = 20
+RAISING: Final = 10
 #: Bytes of a unit of `ru_maxrss` on Linux.
 KIB: Final = 1024
 #: Tests of a process from one probe of the machine's speed to the next.
@@ -32,7 +33,7 @@ TESTS_A_PROBE: Final = 50
 #: Seconds of processor time that `probe_seconds` measures where the Makefile's budgets were.
 PROBE_SECONDS: Final = 0.0072
 
-_started: Final = pytest.StashKey[float]()
+_started: Final = pytest.StashKey[tuple[float, int]]()
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -51,6 +52,11 @@ def processor_seconds() -> float:
     return times.user + times.system + times.children_user + times.children_system
 
 
+def peak_bytes() -> int:
+    """Return the most memory that this process has had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * KIB
+
+
 def probe_seconds() -> float:
     """Return the processor time that a fixed piece of Python takes on this machine now."""
     begin = time.thread_time()
@@ -67,7 +73,7 @@ def folder_of(nodeid: str) -> str:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
-    item.stash[_started] = processor_seconds()
+    item.stash[_started] = processor_seconds(), peak_bytes()
     return (yield)
 
 
@@ -76,8 +82,9 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object
     try:
         return (yield)
     finally:
-        used = processor_seconds() - item.stash[_started]
-        item.user_properties.append(("processor", used))
+        seconds, peak = item.stash[_started]
+        item.user_properties.append(("processor", processor_seconds() - seconds))
+        item.user_properties.append(("peak", peak_bytes() - peak))
 
 
 class _Process(NamedTuple):
@@ -94,6 +101,8 @@ class _Sums:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.tests: dict[str, float] = {}
+        #: Bytes by which each test raised its process's peak.
+        self.raised: dict[str, int] = {}
         self.processes: list[_Process] = []
         #: Seconds that each probe of this process took.
         self.probes: list[float] = [probe_seconds()]
@@ -106,7 +115,9 @@ class _Sums:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "teardown":
-            self.tests[report.nodeid] = dict(report.user_properties).get("processor", 0.0)
+            properties = dict(report.user_properties)
+            self.tests[report.nodeid] = properties.get("processor", 0.0)
+            self.raised[report.nodeid] = properties.get("peak", 0)
 
     @pytest.hookimpl(optionalhook=True)  # of pytest-xdist
     def pytest_testnodedown(self, node: Any) -> None:
@@ -116,8 +127,7 @@ class _Sums:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * KIB
-        process = _Process(processor_seconds(), peak, self.probes)
+        process = _Process(processor_seconds(), peak_bytes(), self.probes)
         output = getattr(self.config, "workeroutput", None)
         if output is not None:
             output["budgets"] = tuple(process)
@@ -176,5 +186,7 @@ class _Sums:
         )
         for nodeid, used in Counter(self.tests).most_common(NAMED):
             terminalreporter.line(f"{used:7.2f} s  {nodeid}")
+        for nodeid, raised in Counter(self.raised).most_common(RAISING):
+            terminalreporter.line(f"{raised / 1e6:+6.0f} MB  {nodeid}")
         for sentence in self.exceeded():
             terminalreporter.line(f"over the budget by more than a fifth: {sentence}", red=True)

@@ -52,7 +52,6 @@ def write_foreign(
         text: That text.
         run: The run's id.
         has_arguments: Grids and arguments are recorded.
-
     """
     tables: dict[str, list[dict[str, Any]]] = {
         name: [] for name in ("artifacts", "kernels", "calls", "launches", "gpu_kernels", "runs")

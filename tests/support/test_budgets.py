@@ -36,28 +36,20 @@ def test_session_within_its_budgets_passes(inner):
     result = inner("--processor-budget", "1e6", "--memory-budget", "1e6")
 
     assert result.ret == pytest.ExitCode.OK
-    result.stdout.fnmatch_lines(["*processor time*", "* s  *::test_passes"])
+    result.stdout.fnmatch_lines(["*processor time*", "* s  *::test_passes", "* MB  *::test_passes"])
     result.stdout.no_fnmatch_line("over the budget*")
 
 
-@pytest.mark.parametrize("budget", ["--processor-budget", "--memory-budget"])
-def test_session_beyond_a_budget_fails_and_says_by_which(inner, budget, monkeypatch):
-    monkeypatch.setenv("KVTRACE_REQUIRE_BUDGETS", "1")
-    result = inner(budget, "0.001")
-
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["over the budget by more than a fifth: *; the budget is 0 *"])
-
-
 @pytest.mark.parametrize(
-    ("budget", "ends"),
+    ("budget", "required", "ends"),
     [
-        ("--processor-budget", pytest.ExitCode.OK),
-        ("--memory-budget", pytest.ExitCode.TESTS_FAILED),
+        ("--processor-budget", "1", pytest.ExitCode.TESTS_FAILED),
+        ("--processor-budget", "", pytest.ExitCode.OK),
+        ("--memory-budget", "", pytest.ExitCode.TESTS_FAILED),
     ],
 )
-def test_processor_time_fails_a_session_only_where_it_is_required(inner, budget, ends, monkeypatch):
-    monkeypatch.delenv("KVTRACE_REQUIRE_BUDGETS", raising=False)
+def test_session_beyond_a_budget_says_by_which(inner, budget, required, ends, monkeypatch):
+    monkeypatch.setenv("KVTRACE_REQUIRE_BUDGETS", required)
     result = inner(budget, "0.001")
 
     assert result.ret == ends

@@ -52,7 +52,6 @@ def known(
         same_process: Whether the times are of the same process.
         later_ns: How much later the other tool's clock is.
         rows: Which executions, in order of their begin, the other tool saw.
-
     """
     trace = open_trace(H200 / name)
     (run,) = (run for run in trace.runs if trace.table("launches", [run], ["seq"]).num_rows)
