@@ -96,14 +96,13 @@ class StageDifference:
 
     `counts` are ops (or classes of instructions) whose number changed; `moved` counts ops by name
     that are in another region, such as outside a loop, and `altered` those with other types or
-    attributes. `artifacts` are the hashes of both texts.
+    attributes.
     """
 
     stage: str
     counts: tuple[CountChange, ...] = ()
     moved: tuple[tuple[str, int], ...] = ()
     altered: tuple[tuple[str, int], ...] = ()
-    artifacts: tuple[str | None, str | None] = (None, None)
 
 
 @dataclass(frozen=True, slots=True)
