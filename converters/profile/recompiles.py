@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from kvtrace.figures.identity import KernelKey, key_of
 from kvtrace.figures.kernels import compiled_here
+from kvtrace.figures.stored import once_per_trace
 from kvtrace.figures.tables import known_rows, scratch
 from kvtrace.figures.times import compiling_launches
 from kvtrace.schema.errors import BadSetting
@@ -233,6 +234,7 @@ def has_recompiles(trace: Trace, runs: Sequence[Run], least: int) -> bool:
         return bool(database.execute(_RECOMPILED, [least]).fetchall())
 
 
+@once_per_trace
 def read_recompiles(trace: Trace, runs: Sequence[Run]) -> tuple[Recompile, ...]:
     """Return every variant in the order of the table `kernels`, compared with the earlier ones.
 
