@@ -370,7 +370,7 @@ def _run_problems(trace: Trace, run_id: str, tables: Mapping[str, Table]) -> Ite
         if "addresses" in tables["launches"].names:
             launches = trace.pieces("launches", [run], ["call_id", "addresses"])
             yield from _problems("launches", run, unequal_addresses(launches, calls))
-        yield from _problems("gpu_kernels", run, _other_calls(trace, run))
+        yield from _problems("gpu_kernels", run, _calls_of_executions(trace, run))
         for name, text in _later_columns(trace, run, tables):
             yield Problem(f"{name} of run {run_id}", text, warning=True)
         if not _names_features(trace, run):
@@ -409,7 +409,7 @@ def _later_columns(
                 break
 
 
-def _other_calls(trace: Trace, run: Run) -> Iterable[Breach]:
+def _calls_of_executions(trace: Trace, run: Run) -> Iterable[Breach]:
     """Return breaches of a run's executions against their launches and the run, one of a kind."""
     found: dict[str, Breach] = {}
     has_times = run.source is None and not run.has_total_times
