@@ -32,6 +32,7 @@ from kvtrace.converters.profile.profile import read_profile
 from kvtrace.converters.profile.profile_model import Profile, profile_object
 from kvtrace.converters.profile.profile_text import profile_text
 from kvtrace.converters.query.query import connect, query_arrow
+from kvtrace.schema.layout import results_beside
 from kvtrace.schema.trace import Run, Selection, select_runs
 from kvtrace.text import plural, printable
 
@@ -169,7 +170,7 @@ class OpenedTrace:
     def sanitize(self, *rules: str, proven: bool = False) -> CommandResult[Findings, Finding]:
         """Judge every memory access of each unique call; the result's rows are the findings.
 
-        Fills the table findings of the trace.
+        Fills the table findings of the trace, unless git tracks it.
 
         Args:
             rules: Rules by id, `default` or `all`; a leading `-` excludes a rule. Without
@@ -181,7 +182,8 @@ class OpenedTrace:
             TraceWriteError: The trace cannot be written.
 
         """
-        judged = judge_runs(self.selection, rules or (environment_rules(),), proven=proven)
+        with results_beside(self.selection.trace.path):
+            judged = judge_runs(self.selection, rules or (environment_rules(),), proven=proven)
         findings = judged if proven else without_proven(judged)
         text = findings_text(findings, base=str(Path.cwd()))
         return CommandResult(
