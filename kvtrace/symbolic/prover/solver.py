@@ -7,7 +7,6 @@ after linear reasoning has failed.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -15,13 +14,13 @@ import z3  # type: ignore[import-untyped]
 
 from kvtrace.forks import Lock
 from kvtrace.symbolic.bits import Bitwise, Wrap
-from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Opaque, Or
+from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Opaque, Or, in_order
 from kvtrace.symbolic.functions import Choice, Maximum, Minimum, Quotient, Remainder
 from kvtrace.symbolic.prover.intervals import Ranges
 from kvtrace.symbolic.prover.work import SOLVER_STEPS_A_SECOND, count_solver
 from kvtrace.symbolic.terms import Atom, Symbol, Term, signed_range
 
-_SOLVER_LOCK: Final = Lock(taken=True)  # Z3's main context allows one thread at a time
+_SOLVER_LOCK: Final = Lock(taken=True)  # a context of Z3 allows one thread at a time
 
 
 def counterexample(
@@ -39,12 +38,10 @@ def counterexample(
         The point; None if no point exists; a text with the reason if this is not known.
     """
     with _SOLVER_LOCK:
-        translation = _translations.get(ranges)
-        if translation is None:
-            translation = _translations[ranges] = _Translation(ranges)
+        translation = ranges.translation = ranges.translation or _Translation(ranges)
         goal = [translation.condition(condition) for condition in given]
         goal.append(z3.Not(translation.condition(claim)))
-        solver = z3.Solver()
+        solver = z3.Solver(ctx=translation.context)
         solver.set("rlimit", max(1, int(seconds * SOLVER_STEPS_A_SECOND)))
         solver.add(*goal, *translation.facts)
         steps_before = _steps(solver)
@@ -58,34 +55,27 @@ def counterexample(
 
 
 def _steps(solver: Any) -> int:
-    """Return the steps of all solvers so far, as Z3 counts them."""
+    """Return the steps of a context's solvers so far, as Z3 counts them."""
     statistics = solver.statistics()
     is_counted = "rlimit count" in statistics.keys()  # noqa: SIM118 - statistics are no mapping
     return int(statistics.get_key_value("rlimit count")) if is_counted else 0
 
 
-_translations: weakref.WeakKeyDictionary[Ranges, _Translation] = weakref.WeakKeyDictionary()
-
-
 class _Translation:
     """Translator of terms and conditions to Z3; `facts` are bounds of symbols.
 
-    One translator per `Ranges` is cached, so that common parts of claims are translated once.
+    One translator per `Ranges` is cached, so that common parts of claims are translated once. Each
+    has a `context` of its own: models of Z3 depend on what was made in a context before.
     """
 
     def __init__(self, ranges: Ranges) -> None:
-        self._within = weakref.ref(ranges)
+        self._ranges = ranges
+        self.context = z3.Context()
         self._conditions: dict[Condition, Any] = {}
         self._atoms: dict[Atom, Any] = {}
         self._opaque: dict[Opaque, Any] = {}
         self._symbols: dict[Symbol, Any] = {}
         self.facts: list[Any] = []
-
-    @property
-    def _ranges(self) -> Ranges:
-        ranges = self._within()
-        assert ranges is not None
-        return ranges
 
     def condition(self, condition: Condition) -> Any:
         """Return a condition as a Z3 expression."""
@@ -98,7 +88,7 @@ class _Translation:
         truth = self._ranges.truth(condition)
         if truth is not None:
             self._declare_symbols(condition)
-            return z3.BoolVal(truth)
+            return z3.BoolVal(truth, self.context)
         if isinstance(condition, AtLeast):
             return self.term(condition.term) >= 0
         if isinstance(condition, Equal):
@@ -109,19 +99,22 @@ class _Translation:
             join = z3.And if isinstance(condition, And) else z3.Or
             return join(*(self.condition(part) for part in condition.parts))
         assert isinstance(condition, Opaque)
-        if condition not in self._opaque:
-            self._opaque[condition] = z3.Bool(f"opaque{len(self._opaque)}")
-        return self._opaque[condition]
+        return self._truth_of(condition)
+
+    def _truth_of(self, opaque: Opaque) -> Any:
+        if opaque not in self._opaque:
+            self._opaque[opaque] = z3.Bool(f"opaque{opaque.order}", self.context)
+        return self._opaque[opaque]
 
     def term(self, term: Term) -> Any:
         """Return a term as a Z3 expression."""
         low, high = self._ranges.interval(term)
         if low == high:
             self._declare_symbols(term)
-            return z3.IntVal(low)
+            return z3.IntVal(low, self.context)
         parts = []
         for monomial, coefficient in term.coefficients.items():
-            product = z3.IntVal(coefficient)
+            product = z3.IntVal(coefficient, self.context)
             for position, atom in enumerate(monomial):
                 factor = self._atom(atom)
                 product = factor if position == 0 and coefficient == 1 else product * factor
@@ -140,15 +133,15 @@ class _Translation:
 
     def _declare_symbols(self, formula: Term | Condition) -> None:
         """Add the symbols of a part that is not translated, so that points have their numbers."""
-        for atom in formula.atoms():
+        conditions = [formula] if isinstance(formula, Condition) else []
+        for atom in in_order(formula.atoms()):
             if isinstance(atom, Symbol):
                 self._atom(atom)
             elif isinstance(atom, Choice):
-                for opaque in atom.condition.opaques():
-                    self._opaque.setdefault(opaque, z3.Bool(f"opaque{len(self._opaque)}"))
-        if isinstance(formula, Condition):
-            for opaque in formula.opaques():
-                self._opaque.setdefault(opaque, z3.Bool(f"opaque{len(self._opaque)}"))
+                conditions.append(atom.condition)
+        for condition in conditions:
+            for opaque in in_order(condition.opaques()):
+                self._truth_of(opaque)
 
     def _atom(self, atom: Atom) -> Any:
         expression = self._atoms.get(atom)
@@ -180,7 +173,7 @@ class _Translation:
 
     def _symbol(self, symbol: Symbol) -> Any:
         low, high = self._ranges.of(symbol)
-        variable = z3.Int(f"{symbol.kind}{symbol.order}")
+        variable = z3.Int(f"{symbol.kind}{symbol.order}", self.context)
         self._symbols[symbol] = variable
         self.facts += [variable >= low, variable <= high]
         for term in symbol.at:
@@ -210,7 +203,7 @@ class _Translation:
             by_positive(divisor_expression, dividend_expression),
             by_positive(-divisor_expression, -dividend_expression),
         )
-        return z3.If(divisor_expression == 0, z3.IntVal(0), for_any_sign)
+        return z3.If(divisor_expression == 0, z3.IntVal(0, self.context), for_any_sign)
 
     def _remainder(self, atom: Remainder) -> Any:
         left, right = atom.arguments
@@ -229,7 +222,7 @@ class _Translation:
         for term in atom.arguments:
             self._declare_symbols(term)
         low, high = self._ranges.interval(atom.term)
-        variable = z3.Int(f"bits{atom.order}")
+        variable = z3.Int(f"bits{atom.order}", self.context)
         self.facts += [variable >= low, variable <= high]
         return variable
 
