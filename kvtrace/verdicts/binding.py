@@ -7,8 +7,7 @@ decision holds for all of them and costs the same for any grid.
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -29,6 +28,7 @@ from kvtrace.symbolic.prover import (
     Refuted,
     Unknown,
     follows,
+    nominal_seconds,
     prove,
 )
 from kvtrace.symbolic.summary import Access, Arithmetic, Loop, Place, Summary
@@ -51,19 +51,18 @@ _PROGRAMS: Final = tuple(Symbol("program", axis, 0, MOST_PROGRAMS - 1) for axis 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Limits on the cost of judging one call: solver time, processor time and evaluated lanes.
+    """Limits on the cost of judging one call: work of the solver, of proofs and evaluated lanes.
 
     The solver may spend `solver_seconds` on one claim and `solver_seconds_a_call` on all claims of
-    a call, in nominal seconds. After `seconds_a_call` seconds of the thread's processor time, or of
-    another `clock`, claims are decided by intervals only. `lanes` limits the lanes of memory
-    accesses (over all programs and trips) of an evaluation that decides verdicts; `replay_lanes`
-    limits an evaluation that only confirms a witness.
+    a call, and after `seconds_a_call` of proofs claims are decided by intervals only: all of them
+    nominal seconds (`prover/work.py`), so that no verdict depends on load. `lanes` limits the lanes
+    of memory accesses (over all programs and trips) of an evaluation that decides verdicts;
+    `replay_lanes` limits an evaluation that only confirms a witness.
     """
 
     solver_seconds: float = SOLVER_SECONDS
     solver_seconds_a_call: float = 1.0
     seconds_a_call: float = 2.0
-    clock: Callable[[], float] = time.thread_time
     lanes: int = 1 << 27
     replay_lanes: int = 1 << 23
 
@@ -190,12 +189,12 @@ class BoundCall:
             budget = self.budget
             remaining = budget.solver_seconds_a_call - self._spent
             seconds = max(min(budget.solver_seconds, remaining), 0.0)
-            began = budget.clock()
+            began = nominal_seconds()
             if self._spent > budget.seconds_a_call:
                 decision = self._by_intervals(claim, given)
             else:
                 decision = self._decide(claim, given, seconds)
-            self._spent += budget.clock() - began
+            self._spent += nominal_seconds() - began
             self._solver_ns += decision.solver_ns
             decided = self._decided[key] = (decision, given)
         return decided[0]

@@ -19,12 +19,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.symbolic.conditions import (
-    Condition,
-    Opaque,
-    at_least,
-    conjunction,
-)
+from kvtrace.symbolic.conditions import Condition, Opaque, at_least, conjunction, in_order
 from kvtrace.symbolic.functions import Quotient, Remainder
 from kvtrace.symbolic.prover import (
     Decision,
@@ -36,6 +31,7 @@ from kvtrace.symbolic.prover import (
     Refuted,
     Unknown,
     follows,
+    nominal_seconds,
     prove,
     strongest,
 )
@@ -71,7 +67,7 @@ class ByContents:
     def prove(self, claim: Condition, given: Sequence[Condition], seconds: float) -> Decision:
         """Decide, for the recorded contents, whether a claim holds wherever the conditions hold.
 
-        A counterexample includes the loaded numbers. `seconds` limits the solver's time.
+        A counterexample includes the loaded numbers. `seconds` limits the work.
         """
         atoms = _atoms((claim, *given))
         constants = self.settled(atoms)
@@ -164,11 +160,12 @@ class ByContents:
         if proof is not None:
             return proof
         methods: list[Method] = []
+        end = nominal_seconds() + seconds
         for row in extremes.candidates():
             row_ranges = self._ranges(query, [(number, number) for number in row.numbers])
             given = Given(query.given, row_ranges)
-            decision = prove(query.claim, given, seconds=seconds, order=self._order)
-            seconds = max(seconds - decision.solver_ns / 1e9, 0.0)
+            remaining = max(end - nominal_seconds(), 0.0)
+            decision = prove(query.claim, given, seconds=remaining, order=self._order)
             if isinstance(decision, Refuted):
                 point = {
                     symbol: n
@@ -185,7 +182,8 @@ class ByContents:
                 return Proven(strongest(methods))
         if extremes.is_doubtful:
             return Unknown(_UNDECIDED)
-        decision = prove(query.claim, general_given, seconds=seconds, order=self._order)
+        remaining = max(end - nominal_seconds(), 0.0)
+        decision = prove(query.claim, general_given, seconds=remaining, order=self._order)
         return decision if isinstance(decision, Proven) else Unknown(_UNDECIDED)
 
     def _ranges(self, query: _Query, intervals_: Sequence[Interval]) -> Ranges:
@@ -203,7 +201,7 @@ class ByContents:
         for digits in reversed(split):
             outer, inner = point.pop(digits.outer, 0), point.pop(digits.inner, 0)
             point[digits.symbol] = outer * digits.divisor + inner
-        for atom in sorted(atoms, key=lambda atom: atom.order):
+        for atom in in_order(atoms):
             if not isinstance(atom, Symbol) or atom in point:
                 continue
             if atom.kind == "content":
@@ -246,7 +244,8 @@ class ByContents:
             if isinstance(candidate, Symbol) and self._is_recorded(candidate)
         ]
         pairs = []
-        for atom in {atom for symbol in recorded for index in symbol.at for atom in index.atoms()}:
+        indices = (index for symbol in recorded for index in symbol.at)
+        for atom in in_order(frozenset().union(*(index.atoms() for index in indices))):
             if not isinstance(atom, Quotient | Remainder):
                 continue
             divisor, form = atom.arguments[1].constant, atom.arguments[0].affine()

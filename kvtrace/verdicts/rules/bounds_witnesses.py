@@ -9,7 +9,6 @@ mask compares there have their names in the kernel: for `mask=index < n`, n = 1,
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -24,7 +23,7 @@ from kvtrace.ir.types import shape_of
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.conditions import at_least
 from kvtrace.symbolic.expressions import value_expression
-from kvtrace.symbolic.prover import Point, Proven, Refuted, prove
+from kvtrace.symbolic.prover import Point, Proven, Refuted, nominal_seconds, prove
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Symbol, Term, as_term
 from kvtrace.text import plural
@@ -275,9 +274,9 @@ def _farthest_point(bound: BoundCall, access: Access, point: Point, *, past: boo
     long, or depends on unknown contents.
     """
     offset = access.offset if past else as_term(0) - access.offset
-    given, end = bound.active(access), time.perf_counter() + _FARTHEST_SECONDS
+    given, end = bound.active(access), nominal_seconds() + _FARTHEST_SECONDS
     low, high = offset.value(point), bound.ranges.interval(offset)[1]
-    while low < high and time.perf_counter() < end:
+    while low < high and nominal_seconds() < end:
         middle = (low + high) // 2
         decision = prove(at_least(middle - offset), given, seconds=0, order=bound.order)
         if isinstance(decision, Proven):

@@ -17,7 +17,6 @@ from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.grid_limits import grid_problem
 from kvtrace.ir.types import integer_bits
 from kvtrace.recorded_calls.recorded import Call
-from kvtrace.symbolic.prover import nominal_seconds
 from kvtrace.symbolic.terms import Symbol, signed_range
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.binding import BoundCall, Budget
@@ -48,7 +47,7 @@ Limit = Literal["grid", "argument", "constants"]
 _VIOLATION: Final = 4
 
 #: No grid is evaluated: production sizes have too many programs.
-_BUDGET = Budget(lanes=0, replay_lanes=0, clock=nominal_seconds)
+_BUDGET = Budget(lanes=0, replay_lanes=0)
 
 
 @dataclass(frozen=True)

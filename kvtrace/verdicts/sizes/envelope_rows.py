@@ -16,7 +16,7 @@ from kvtrace.converters.findings.envelope import EnvelopeRow
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import Op, source_stack
 from kvtrace.recorded_calls.recorded import Call
-from kvtrace.symbolic.prover import Interval, nominal_seconds
+from kvtrace.symbolic.prover import Interval
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.judge import judge
@@ -42,7 +42,7 @@ Kind = Literal[
 #: Nominal seconds of work on a row, after which it is unknown.
 SECONDS_A_ROW: Final = 2.0
 
-_FORMULAS: Final = Budget(lanes=0, clock=nominal_seconds)
+_FORMULAS: Final = Budget(lanes=0)
 
 
 @dataclass(frozen=True)

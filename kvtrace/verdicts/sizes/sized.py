@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.recorded_calls.recorded import Call
-from kvtrace.symbolic.conditions import Condition, at_least
+from kvtrace.symbolic.conditions import Condition, at_least, in_order
 from kvtrace.symbolic.functions import maximum
 from kvtrace.symbolic.prover import (
     Decision,
@@ -38,9 +38,7 @@ from kvtrace.verdicts.sizes.launch_numbers import Key, Number, Sizes, call_with,
 MOST: Final = 1 << 48
 """The largest size that is checked: no memory has more bytes."""
 SIZE: Final = Symbol("scalar", ("size", 0, 0), 0, MOST)
-BUDGET: Final = Budget(
-    solver_seconds=0.2, solver_seconds_a_call=1.0, clock=nominal_seconds, lanes=0, replay_lanes=0
-)
+BUDGET: Final = Budget(solver_seconds=0.2, solver_seconds_a_call=1.0, lanes=0, replay_lanes=0)
 
 
 class OutOfTime(Exception):
@@ -140,7 +138,7 @@ class Sized:
             last = self.sizes.terms["grid", axis, 0] - 1
             if last.constant is None:  # otherwise the range of program ids has it
                 yield at_least(last - program(axis))
-        for atom in (a for a in _atoms_of(self.summary) if isinstance(a, Symbol)):
+        for atom in in_order(a for a in _atoms_of(self.summary) if isinstance(a, Symbol)):
             key = atom.kind, atom.key
             if key in self.contents.bounds:
                 low, high = self.contents.bounds[key]

@@ -259,22 +259,6 @@ def test_a_kernel_that_fails_as_recorded_has_no_proven_range():
 # -- time -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.costly("waits for limits; promises themselves stay by day")
-@pytest.mark.parametrize("seconds", [0.0, 0.5])
-def test_rows_end_within_their_time_limit(seconds):
-    name = "product of groups, programs in turn"
-    own = Relations(next(s for s in CORPUS if s.name == name).call())
-    envelope(own, seconds=0.0)  # what is worked out once
-    began = time.thread_time()
-
-    found = envelope(own, seconds=seconds)
-
-    assert time.thread_time() - began < 4 * seconds + 1.5
-    assert found
-    if not seconds:
-        assert {row.kind for row in found} <= {"unknown", "unseen"}
-
-
 def test_time_that_passes_beside_a_row_uses_up_nothing():
     clock, began = Clock(1.0), time.thread_time()
     while time.thread_time() - began < 0.02:
