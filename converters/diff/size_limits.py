@@ -77,7 +77,7 @@ def _bound_changes(
     is_compared = not any(variant.envelope for variant in (*before, *after))  # it has no sizes
     for name, read in (("first bad", _upper_end), ("bad below", _lower_end)):
         ends_before, ends_after = _narrowest_ends(before, read), _narrowest_ends(after, read)
-        for quantity in ends_before.keys() & ends_after.keys():
+        for quantity in sorted(ends_before.keys() & ends_after.keys()):
             change = _end_change(
                 kernel, quantity, name, ends_before[quantity], ends_after[quantity]
             )

@@ -468,7 +468,7 @@ def _source_excerpts(
     listed: Iterable[Finding], lines: SourceLines
 ) -> Iterator[tuple[FileAndLine, str]]:
     """Yield file, line and text of the recorded source lines around each frame of the findings."""
-    locations = {
+    locations = dict.fromkeys(
         (frame.file, frame.line)
         for finding in listed
         if finding.verdict != "proven"
@@ -477,7 +477,7 @@ def _source_excerpts(
             *finding.other_stack,
             StackFrame(finding.file, finding.line, None, None),
         )
-    }
+    )
     for file, line in locations:
         if file is None or line is None:
             continue

@@ -140,7 +140,7 @@ def _common_ends(reference: _Ends, other: _Ends) -> tuple[Integers, Integers]:
     """
     nothing = np.zeros(0, np.int64)
     ends = [(nothing, nothing)]
-    for key in reference.keys() & other.keys():
+    for key in (key for key in reference if key in other):
         (numbers, first), (other_numbers, second) = reference[key], other[key]
         if isinstance(key[0], int) and len(first) != len(second):
             continue

@@ -8,7 +8,7 @@ classes: they return TRUE or FALSE if the ranges of atoms decide, as for `at_lea
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -23,7 +23,10 @@ from kvtrace.symbolic.terms import (
     Symbol,
     Term,
     as_term,
+    order_of,
 )
+
+Ordered = TypeVar("Ordered", bound="Atom | Condition")
 
 
 class Condition(Structured):
@@ -121,6 +124,11 @@ class Condition(Structured):
         if self._hash is None:
             self._hash = hash((type(self).__name__, self._parts()))
         return self._hash
+
+    @property
+    def order(self) -> int:
+        """The order among conditions, equal in every process."""
+        return order_of(type(self), self._parts())
 
 
 class Constant(Condition):
@@ -362,6 +370,11 @@ def equal(term: Term | int, other: Term | int = 0) -> Condition:
     if gap.low > 0 or gap.high < 0:
         return FALSE
     return TRUE if gap.low == gap.high else Equal(gap)
+
+
+def in_order(parts: Iterable[Ordered]) -> list[Ordered]:
+    """Return atoms or conditions in their order, which is equal in every process."""
+    return sorted(parts, key=lambda part: part.order)
 
 
 def conjunction(conditions: Iterable[Condition]) -> Condition:

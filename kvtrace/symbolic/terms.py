@@ -91,15 +91,15 @@ def intern(kind: type[Any], key: tuple[Any, ...], make: Callable[[], Any]) -> An
         atom = _interned.get(full)
         if atom is None:
             atom = make()
-            atom.order = _order_of(kind, key)
+            atom.order = order_of(kind, key)
             _interned[full] = atom
         return atom
 
 
-def _order_of(kind: type[Any], key: tuple[Any, ...]) -> int:
-    """Return the order of an atom, which its class and key decide, whatever was made before it.
+def order_of(kind: type[Any], key: tuple[Any, ...]) -> int:
+    """Return the order of an atom or condition, which its class and key decide alone.
 
-    An atom comes after those inside it; of two that contain as deep ones, a digest decides.
+    It comes after atoms inside it; of two that contain as deep ones, a digest decides.
     """
     inner: list[int] = []
     text = repr((kind.__name__, _plain(key, inner)))

@@ -202,7 +202,7 @@ def _left_out_row(
 
     """
     names = set(guard.names.values())
-    values_by_name = {name: {scalars.get(name) for _, scalars in launches} for name in names}
+    values_by_name = {n: {scalars.get(n) for _, scalars in launches} for n in sorted(names)}
     counting = {n for n in names if all(scalars.get(n) == rows for rows, scalars in launches)}
     fixed = {
         name: value

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kvtrace.addons.invariance.coordinates import is_uniform
-from kvtrace.symbolic.conditions import Condition
+from kvtrace.symbolic.conditions import Condition, in_order
 from kvtrace.symbolic.functions import Quotient
 from kvtrace.symbolic.terms import Monomial, Substitution, Symbol, Term
 
@@ -71,7 +71,7 @@ def moving_uses(
         if node.what == "op" and node.detail[2].startswith(("f", "bf"))
         for part in node.parts
         if part.what == "integer"
-        for content in item_numbers & part.detail[0].symbols("content")
+        for content in in_order(item_numbers & part.detail[0].symbols("content"))
     ]
     return uses, frozenset() if uses else frozenset(tensors)
 

@@ -6,9 +6,8 @@ number, except in addresses of the row's own data.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from kvtrace.addons.invariance.begins import Through, locating_integers, moving_uses
 from kvtrace.addons.invariance.coordinates import (
@@ -31,15 +30,13 @@ from kvtrace.addons.invariance.reads import (
 )
 from kvtrace.addons.invariance.wording import formula_text
 from kvtrace.ir import Op
-from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction, less
+from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction, in_order, less
 from kvtrace.symbolic.functions import Quotient, Remainder
 from kvtrace.symbolic.prover import Given, Ranges, follows
 from kvtrace.symbolic.summary import Summary
 from kvtrace.symbolic.terms import ZERO, Atom, Monomial, Substitution, Symbol, Term, as_term
 from kvtrace.symbolic.trees.tree import Tree
 from kvtrace.symbolic.trees.tree import tree as made
-
-_SomeAtom = TypeVar("_SomeAtom", bound=Atom)
 
 
 @dataclass(frozen=True)
@@ -206,20 +203,20 @@ class DependenceCollector:
 
         `tensor`: the formula itself is an address in this argument; else None.
         """
-        contents = _in_order(formula.symbols("content"))
+        contents = in_order(formula.symbols("content"))
         addresses = [(self._tensor(atom), term) for atom in contents for term in atom.at]
         if tensor is not None and isinstance(formula, Term):
             addresses.append((tensor, formula))
             atoms: dict[Atom, None] = {}
         else:
-            atoms = dict.fromkeys(_in_order(without_contents(formula)))
+            atoms = dict.fromkeys(in_order(without_contents(formula)))
         for name, address in addresses:
             for monomial, factor in address.coefficients.items():
                 uniform_atoms = tuple(atom for atom in monomial if is_uniform(atom))
                 other_atoms = tuple(atom for atom in monomial if not is_uniform(atom))
                 if uniform_atoms and self._is_stride(name, uniform_atoms, factor, other_atoms):
                     monomial = other_atoms
-                atoms |= dict.fromkeys(_in_order(without_contents(Term({monomial: 1}))))
+                atoms |= dict.fromkeys(in_order(without_contents(Term({monomial: 1}))))
         return atoms
 
     def _is_stride(
@@ -348,7 +345,7 @@ class DependenceCollector:
 
     def _note_other_rows(self, formula: Term | Condition, through: Through, node: Tree) -> None:
         """Add the dependence on loaded integers that belong to another row."""
-        contents = _in_order(formula.symbols("content"))
+        contents = in_order(formula.symbols("content"))
         entries = {(self._tensor(content), entry) for content in contents for entry in content.at}
         for content in contents:
             name = self._tensor(content)
@@ -388,7 +385,7 @@ class DependenceCollector:
             for inside in atom.within()
             if isinstance(inside, Symbol) and is_number(inside) and self._is_recorded_stride(inside)
         }
-        self.scalars |= dict.fromkeys(divisors)
+        self.scalars |= dict.fromkeys(in_order(divisors))
         return Substitution(
             {divisor: as_term(self._batch.ranges.of(divisor)[0]) for divisor in divisors}
         )(offset)
@@ -430,7 +427,7 @@ class DependenceCollector:
         further on, which is kept in `_shifts` and must be the same for all reads of the tensor.
         """
         node_facts = self._assumptions(node, facts)
-        loaded_integers = _in_order(offset_in_row.symbols("content"))
+        loaded_integers = in_order(offset_in_row.symbols("content"))
         self._selecting |= dict.fromkeys(self._tensor(atom) for atom in loaded_integers)
         offset_in_row = Substitution(dict.fromkeys(loaded_integers, ZERO))(offset_in_row)
         for factor in factors.values():
@@ -465,8 +462,3 @@ class DependenceCollector:
         first = 0 if node.detail[1] is not None else 1
         masks = [p.detail[0] for p in node.parts[first : first + 1] if p.what == "condition"]
         return Given((*self._batch.facts, *self._batch.extents, *facts, *masks), self._batch.ranges)
-
-
-def _in_order(atoms: Iterable[_SomeAtom]) -> list[_SomeAtom]:
-    """Return atoms in the order in which they were made, so that reasons have one order."""
-    return sorted(atoms, key=lambda atom: atom.order)

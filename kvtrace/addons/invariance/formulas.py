@@ -7,6 +7,7 @@ from typing import Final
 
 from kvtrace.addons.invariance.trees import constant_of
 from kvtrace.ir.floats import bits_from_float, float_from_bits
+from kvtrace.symbolic.conditions import in_order
 from kvtrace.symbolic.functions import Quotient, remainder
 from kvtrace.symbolic.terms import Term
 from kvtrace.symbolic.trees.tree import Tree, tree
@@ -18,7 +19,7 @@ _ROUNDED_ONCE: Final = frozenset(
 
 def with_remainders(term: Term) -> Term:
     """Return a term with remainders in place of subtracted quotients: `x - n * (x // n)`."""
-    for atom in term.atoms():
+    for atom in in_order(term.atoms()):
         coefficient = term.coefficients.get((atom,), 0)
         if not isinstance(atom, Quotient) or not coefficient:
             continue

@@ -9,7 +9,7 @@ from kvtrace.addons.invariance.coordinates import Axis, Output, is_number, is_pl
 from kvtrace.addons.invariance.kernels import Kernel
 from kvtrace.addons.invariance.reads import without_contents
 from kvtrace.addons.invariance.simplifying import Simplifier
-from kvtrace.symbolic.conditions import TRUE, AtLeast, Condition, at_least, less
+from kvtrace.symbolic.conditions import TRUE, AtLeast, Condition, at_least, in_order, less
 from kvtrace.symbolic.functions import Minimum, Quotient, single
 from kvtrace.symbolic.prover import Given, Ranges, follows
 from kvtrace.symbolic.summary import Access
@@ -129,7 +129,7 @@ def guards_of(
 
 def _divisions(part: Condition, ranges: Ranges) -> Iterator[Condition]:
     """Yield facts of division by scalars: remainders are from 0 to below the divisor."""
-    for atom in part.atoms():
+    for atom in in_order(part.atoms()):
         if isinstance(atom, Quotient) and atom.arguments[1].constant is None:
             dividend, divisor = atom.arguments
             is_down = atom.floor or ranges.interval(dividend)[0] >= 0

@@ -31,7 +31,7 @@ from kvtrace.addons.invariance.coordinates import (
 )
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.symbolic.bits import Bitwise, bitwise
-from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction, less
+from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction, in_order, less
 from kvtrace.symbolic.functions import Quotient, Remainder, quotient, remainder, single
 from kvtrace.symbolic.prover import Given, Ranges, follows
 from kvtrace.symbolic.summary import Access
@@ -149,7 +149,7 @@ class _Coordinates:
         is a sum of programs, trips and lanes.
         """
         replacements: dict[Atom, Term] = {}
-        for atom in offset.atoms():
+        for atom in in_order(offset.atoms()):
             if not isinstance(atom, Quotient) or atom.arguments[1].constant is None:
                 continue
             recorded: dict[Atom, int] = {}
@@ -292,7 +292,7 @@ class _Coordinates:
             except Unfollowed:
                 symbols = list(placing_symbols(address))
         coordinates = []
-        for symbol in sorted(symbols, key=lambda symbol_of_entry: symbol_of_entry.order):
+        for symbol in in_order(symbols):
             coordinates.append(self._new_coordinate(symbol.low, symbol.high))
             self._replaced[symbol] = coordinates[-1].term
         return coordinates

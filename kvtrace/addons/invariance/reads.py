@@ -9,7 +9,7 @@ from typing import Final
 
 from kvtrace.addons.invariance.begins import Through
 from kvtrace.addons.invariance.coordinates import is_uniform
-from kvtrace.symbolic.conditions import AtLeast, Condition, at_least, less
+from kvtrace.symbolic.conditions import AtLeast, Condition, at_least, in_order, less
 from kvtrace.symbolic.functions import Choice, Quotient
 from kvtrace.symbolic.prover import Ranges
 from kvtrace.symbolic.terms import ZERO, Atom, Monomial, Symbol, Term, as_term
@@ -72,7 +72,7 @@ def quotient_bounds(term: Term, extents: Sequence[Condition]) -> Iterator[Condit
         for extent in extents
         if isinstance(extent, AtLeast)
     }
-    for atom in term.atoms():
+    for atom in in_order(term.atoms()):
         if isinstance(atom, Quotient):
             dividend, divisor = atom.arguments
             constant_divisor = divisor.constant

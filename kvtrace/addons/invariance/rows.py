@@ -35,7 +35,7 @@ from kvtrace.addons.invariance.places import coordinates_of
 from kvtrace.addons.invariance.reads import without_contents
 from kvtrace.addons.invariance.simplifying import Simplifier
 from kvtrace.ir import Op
-from kvtrace.symbolic.conditions import Condition, at_least, less
+from kvtrace.symbolic.conditions import Condition, at_least, in_order, less
 from kvtrace.symbolic.functions import Quotient, Remainder
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Symbol, Term
@@ -185,7 +185,7 @@ def _divisor(tree: Tree, row: Symbol, kernel: Kernel) -> Term | None:
     divisors: dict[Term, int] = {}
     for node in tree.walk():
         for formula in node.formulas():
-            for atom in formula.atoms():
+            for atom in in_order(formula.atoms()):
                 if isinstance(atom, Quotient | Remainder) and atom.arguments[0] == row.term:
                     divisor = atom.arguments[1]
                     is_of_scalars = all(is_uniform(candidate) for candidate in divisor.atoms())
@@ -279,7 +279,7 @@ def _choosing_scalars(
         atom
         for part in active.conjuncts()
         if not says_row_exists(part, row_symbols)
-        for atom in without_contents(part)
+        for atom in in_order(without_contents(part))
         if isinstance(atom, Symbol) and atom.kind == "scalar"
     ]
 

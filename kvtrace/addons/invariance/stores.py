@@ -28,7 +28,7 @@ from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.evaluate.observe import Access as ObservedAccess
 from kvtrace.evaluate.observe import Observer
 from kvtrace.recorded_calls.recorded import Call
-from kvtrace.symbolic.conditions import TRUE, Condition, conjunction
+from kvtrace.symbolic.conditions import TRUE, Condition, conjunction, in_order
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Resolve, Symbol, Term
 from kvtrace.symbolic.trees.elements import TooLarge
@@ -246,7 +246,7 @@ def compare_stores(
     written = int(((first_owners != _NO_STORE) | (second_owners != _NO_STORE)).sum())
     total = written if offsets.size == prod(tensor.shape) else prod(tensor.shape)
     trees = first_stores[0].tree, second_stores[0].tree
-    return compare_trees(*trees, pairs, total, deadline, tuple(active))
+    return compare_trees(*trees, pairs, total, deadline, in_order(active))
 
 
 _MOST_LANES: Final = 1 << 22

@@ -27,7 +27,7 @@ from kvtrace.ir import Op, Value
 from kvtrace.ir.feeding import feeding
 from kvtrace.ir.flow import constant_of
 from kvtrace.recorded_calls.recorded import Call
-from kvtrace.symbolic.conditions import TRUE, Condition, conjunction
+from kvtrace.symbolic.conditions import TRUE, Condition, conjunction, in_order
 from kvtrace.symbolic.functions import ways
 from kvtrace.symbolic.prover import Proven, interval
 from kvtrace.symbolic.summary import Access
@@ -180,7 +180,7 @@ class Boxing:
             if extent > 1:
                 yield Symbol("program", axis, 0, extent - 1)
         for loop in access.loops:
-            for atom in self._in_range(loop.trip.term).atoms():
+            for atom in in_order(self._in_range(loop.trip.term).atoms()):
                 if isinstance(atom, Symbol):
                     yield atom
         for axis, extent in enumerate(access.shape):

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import chain, islice, pairwise
 from typing import Any, Final
 
-from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Or, at_least
+from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Or, at_least, in_order
 from kvtrace.symbolic.functions import Quotient, Remainder, multiples
 from kvtrace.symbolic.prover import interval
 from kvtrace.symbolic.terms import (
@@ -101,7 +101,7 @@ class Forms:
 
     def __init__(self, parts: Iterable[Term | Condition]) -> None:
         """`parts` are formulas whose symbols have the ranges of the call."""
-        atoms = sorted({a for part in parts for a in part.atoms()}, key=lambda atom: atom.order)
+        atoms = in_order({a for part in parts for a in part.atoms()})
         self._numbers: dict[Symbol, Number] = {}
         for lane, outer in _fused(atoms):
             if lane not in self._numbers and outer not in self._numbers:

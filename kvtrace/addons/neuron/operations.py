@@ -312,7 +312,7 @@ class Operation:
                 )
             operands_by_name = dict(zip(operands, args, strict=False))
             if operands_by_name.keys() & kwargs.keys():
-                twice = ", ".join(operands_by_name.keys() & kwargs.keys())
+                twice = ", ".join(sorted(operands_by_name.keys() & kwargs.keys()))
                 raise NkiError(f"{self.name} is passed {twice} both by position and by name")
             if takes_dst:
                 kwargs["dst"] = dst

@@ -154,11 +154,13 @@ def _reunited(first: Condition, second: Condition) -> Condition | None:
     first_only, second_only = first_parts - common, second_parts - common
     if not first_only or not second_only:
         return first if not first_only else second
-    if conjunction(first_only) == ~conjunction(second_only) or conjunction(
-        second_only
-    ) == ~conjunction(first_only):
+    if _negated(second_only) == first_only or _negated(first_only) == second_only:
         return conjunction(part for part in first.conjuncts() if part in common)
     return None
+
+
+def _negated(parts: frozenset[Condition]) -> frozenset[Condition]:
+    return frozenset((~conjunction(parts)).conjuncts())
 
 
 # -- the order of blocks ------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kvtrace.symbolic.conditions import AtLeast, Condition, Equal, at_least, equal
+from kvtrace.symbolic.conditions import AtLeast, Condition, Equal, at_least, equal, in_order
 from kvtrace.symbolic.functions import Maximum, Minimum, maximum, minimum, ways
 from kvtrace.symbolic.prover import Given, Ranges, follows
 from kvtrace.symbolic.summary import CarriedInteger, Loop
@@ -95,7 +95,7 @@ def _guesses(integer: CarriedInteger, trip: Symbol) -> Iterator[Bound]:
 
 def _count_limits(initial: Term, step: Term, trip: Symbol) -> Iterator[Term]:
     """Yield limits of a count whose step is at most the remaining distance to the limit."""
-    for atom in step.atoms():
+    for atom in in_order(step.atoms()):
         if isinstance(atom, Minimum | Maximum):
             for part in atom.arguments:
                 varying = {a for a in part.atoms() if isinstance(a, Symbol) and trip in a.within()}

@@ -26,6 +26,7 @@ from kvtrace.symbolic.conditions import (
     Opaque,
     Or,
     conjunction,
+    in_order,
 )
 from kvtrace.symbolic.functions import Applied, Choice
 from kvtrace.symbolic.prover.intervals import Ranges
@@ -455,7 +456,7 @@ def _completed(point: Point, claim: Condition, given: Given) -> Point:
         if symbol not in whole:
             low, high = given.ranges.of(symbol)
             whole[symbol] = min(max(0, low), high)
-    for opaque in _opaques(conditions):
+    for opaque in in_order(_opaques(conditions)):
         whole.setdefault(opaque, 1)
     return whole
 
@@ -489,12 +490,11 @@ def _variables(forms: Iterable[Term]) -> dict[Monomial, None]:
 
 def _symbols(conditions: Sequence[Condition]) -> list[Symbol]:
     atoms = frozenset().union(*(condition.atoms() for condition in conditions))
-    return sorted((a for a in atoms if isinstance(a, Symbol)), key=lambda s: s.order)
+    return in_order(a for a in atoms if isinstance(a, Symbol))
 
 
 def _opaques(conditions: Sequence[Condition]) -> frozenset[Opaque]:
     """Return all opaque conditions, including those of choices inside terms."""
-    direct = [condition.opaques() for condition in conditions]
     atoms = frozenset().union(*(condition.atoms() for condition in conditions))
-    inside = [atom.condition.opaques() for atom in atoms if isinstance(atom, Choice)]
-    return frozenset().union(*direct, *inside)
+    choices = (atom.condition for atom in atoms if isinstance(atom, Choice))
+    return frozenset().union(*(part.opaques() for part in (*conditions, *choices)))

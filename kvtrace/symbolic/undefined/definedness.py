@@ -20,6 +20,7 @@ from kvtrace.symbolic.conditions import (
     Or,
     conjunction,
     disjunction,
+    in_order,
 )
 from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term, lane
 
@@ -124,8 +125,8 @@ def limited(condition: Condition) -> Condition:
     """Return a condition, or an opaque one in its place if it has too many parts."""
     if _size(condition) <= _MOST_PARTS:
         return condition
-    atoms = sorted((a for a in condition.atoms() if isinstance(a, Symbol)), key=lambda a: a.order)
-    return Opaque(("undefined", hash(condition)), TOO_MANY, tuple(a.term for a in atoms[:16]))
+    atoms = in_order(a for a in condition.atoms() if isinstance(a, Symbol))
+    return Opaque(("undefined", condition.order), TOO_MANY, tuple(a.term for a in atoms[:16]))
 
 
 def _size(condition: Condition) -> int:

@@ -25,6 +25,7 @@ from kvtrace.symbolic.conditions import (
     conjunction,
     disjunction,
     equal,
+    in_order,
     less,
 )
 from kvtrace.symbolic.functions import Choice
@@ -95,9 +96,7 @@ class Question:
         }
         atoms |= left[0].atoms() | right[0].atoms() | set(differing or ())
         atoms = atoms.union(*(condition.atoms() for condition in about))
-        symbols = sorted(
-            (a for a in atoms if isinstance(a, Symbol)), key=lambda symbol_: symbol_.order
-        )
+        symbols = in_order(a for a in atoms if isinstance(a, Symbol))
         intervals: dict[tuple[str, object], Interval] = {}
         self._renamed: dict[Symbol, Symbol] = {}
         for position, symbol in enumerate(symbols):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from kvtrace.evaluate import TensorArgument
+from kvtrace.symbolic.conditions import in_order
 from kvtrace.symbolic.prover import Given, Interval, follows
 from kvtrace.symbolic.prover.digits import Common, Side
 from kvtrace.symbolic.terms import Atom, Symbol
@@ -25,7 +26,7 @@ def data_behind(bound: BoundCall, sharers: Sequence[Sharer]) -> Undecided | None
     in_address = False
     for access in (sharer.access for sharer in sharers):
         atoms = access.offset.atoms() | access.active.atoms()
-        for symbol in sorted(_loaded_symbols(atoms), key=lambda symbol: symbol.order):
+        for symbol in in_order(_loaded_symbols(atoms)):
             tensors = _sources(bound, symbol)
             if not tensors:
                 source_phrases[str(symbol.key[-1] if isinstance(symbol.key, tuple) else "data")] = (
@@ -35,7 +36,7 @@ def data_behind(bound: BoundCall, sharers: Sequence[Sharer]) -> Undecided | None
             hidden_names = [t.name for t in tensors if t.storage.data is None]
             unrecorded_names.update(dict.fromkeys(hidden_names))
             in_address = in_address or (bool(hidden_names) and symbol in access.offset.atoms())
-        source_phrases.update((opaque.reason, None) for opaque in access.active.opaques())
+        source_phrases.update((opaque.reason, None) for opaque in in_order(access.active.opaques()))
     if unrecorded_names:
         reason = f"it depends on {unrecorded(unrecorded_names)}"
         return Undecided(reason, evaluating=not in_address)

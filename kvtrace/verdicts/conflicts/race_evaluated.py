@@ -91,7 +91,9 @@ class Sweep(Observer):
     ) -> None:
         self._arguments = arguments
         self._roles = roles_of(module).by_op
-        written = written_storages(module, arguments)
+        all_written = written_storages(module, arguments)
+        tensors = [a for a in arguments if isinstance(a, TensorArgument)]
+        written = [tensor.storage for tensor in tensors if tensor.storage in all_written]
         self._touches = {storage: Touches[_Kind](storage.nbytes) for storage in written}
         self._slots = slots
         self._slot_touches = {storage: Touches[_Kind](storage.nbytes) for storage in written}

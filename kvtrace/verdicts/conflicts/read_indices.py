@@ -29,7 +29,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.symbolic.conditions import Condition, Opaque, at_least, conjunction
+from kvtrace.symbolic.conditions import Condition, Opaque, at_least, conjunction, in_order
 from kvtrace.symbolic.prover import Given, Proven, Ranges, Refuted, prove
 from kvtrace.symbolic.prover.digits import Common, Side, nothing
 from kvtrace.symbolic.terms import Substitution, Symbol, Term
@@ -183,9 +183,7 @@ class ReadIndices:
             numbers.append(read_numbers * factor_in_units)
             readers.append(self._encoded(rows, self._axes))
             shared = [s for s in rows.columns if s.kind == "set" or self._shared(s)]
-            shared_values.append(
-                self._encoded(rows, sorted(shared, key=lambda symbol: symbol.order))
-            )
+            shared_values.append(self._encoded(rows, in_order(shared)))
             is_active.append(rows.certain)
             parts.append(rows)
         if not parts:
@@ -297,7 +295,7 @@ class ReadIndices:
         """Return a copy in which the row's symbols and loaded numbers are numbers."""
         numbers: dict[Any, int] = dict(_values(row))
         atoms = copy[0].atoms().union(*(condition.atoms() for condition in copy[2]))
-        for atom in sorted(atoms, key=lambda atom: atom.order):  # an index before what it selects
+        for atom in in_order(atoms):  # an index before what it selects
             if isinstance(atom, Symbol) and atom.kind == "content":
                 number = self._bound.contents.number(atom, numbers)
                 if number is not None:

@@ -13,7 +13,7 @@ from typing import Final
 from kvtrace.evaluate import Observer, ScalarArgument, TensorArgument
 from kvtrace.evaluate.observe import Access as Touched
 from kvtrace.ir import Op
-from kvtrace.symbolic.conditions import FALSE, Condition, at_least, equal
+from kvtrace.symbolic.conditions import FALSE, Condition, at_least, equal, in_order
 from kvtrace.symbolic.expressions import address_expression
 from kvtrace.symbolic.functions import remainder
 from kvtrace.symbolic.meanings.tt_memory import FROM_INTEGER, FROM_MEMORY
@@ -157,7 +157,7 @@ def _judge_null(bound: BoundCall, access: Access) -> Verdict | None:
 def _is_no_null_pointer(bound: BoundCall, access: Access) -> Condition | None:
     """Return the condition that an address is no null pointer; None: it is unknown."""
     if access.argument is None:
-        symbols = [a for a in access.offset.atoms() if isinstance(a, Symbol)]
+        symbols = [a for a in in_order(access.offset.atoms()) if isinstance(a, Symbol)]
         if bound.unrecorded(symbols):
             return None
         return at_least(access.offset, _NULL_PAGE) | at_least(-1 - access.offset)

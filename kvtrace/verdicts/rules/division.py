@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from kvtrace.ir.types import integer_bits
-from kvtrace.symbolic.conditions import equal
+from kvtrace.symbolic.conditions import equal, in_order
 from kvtrace.symbolic.expressions import operation_expression
 from kvtrace.symbolic.prover import Proven
 from kvtrace.symbolic.summary import Division
@@ -36,7 +36,7 @@ def _judge_division(bound: BoundCall, division: Division) -> Verdict:
     decision = bound.prove(~equal(division.divisor), given)
     if isinstance(decision, Proven) and is_exact:
         return _proven(bound, division, decision.method)
-    symbols = [a for a in division.divisor.atoms() if isinstance(a, Symbol)]
+    symbols = [a for a in in_order(division.divisor.atoms()) if isinstance(a, Symbol)]
     unrecorded = bound.unrecorded(symbols)
     if unrecorded:
         return _unknown(bound, division, depends_on(unrecorded))

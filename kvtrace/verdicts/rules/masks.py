@@ -17,7 +17,7 @@ from kvtrace.ir.attributes import DenseArrayAttribute
 from kvtrace.ir.buffer_ops import IN_BUFFER
 from kvtrace.ir.model import attribute
 from kvtrace.ir.ops import effect_of, mask_of
-from kvtrace.symbolic.conditions import FALSE
+from kvtrace.symbolic.conditions import FALSE, in_order
 from kvtrace.symbolic.prover import Given, Method, Proven, Refuted, strongest
 from kvtrace.symbolic.summary import Access, Place
 from kvtrace.symbolic.terms import Symbol
@@ -110,7 +110,7 @@ def _is_active_at_first(bound: BoundCall, access: Access) -> bool:
     given = bound.active(access)
     point: dict[Symbol, int] = {}
     atoms = {atom for condition in given.exact for atom in condition.atoms()}
-    for atom in sorted(atoms, key=lambda atom: atom.order):  # an index before what it selects
+    for atom in in_order(atoms):  # an index before what it selects
         if not isinstance(atom, Symbol):
             continue
         low, high = bound.ranges.of(atom)

@@ -20,7 +20,7 @@ from kvtrace.evaluate import ScalarArgument
 from kvtrace.ir.feeding import feeding, feeding_values
 from kvtrace.ir.flow import counter_of
 from kvtrace.ir.types import integer_bits
-from kvtrace.symbolic.conditions import Opaque
+from kvtrace.symbolic.conditions import Opaque, in_order
 from kvtrace.symbolic.expressions import operation_expression
 from kvtrace.symbolic.prover import Decision, Given, Proven, Refuted, follows
 from kvtrace.symbolic.summary import Access, Arithmetic
@@ -181,7 +181,9 @@ def _judge_use(bound: BoundCall, use: Use, replays: _Replays) -> Verdict | None:
     given = _conditions_of(bound, use)
     if given.is_impossible or not bound.programs:
         return _proven(bound, use, given, "interval")
-    data = [a for a in use.right.atoms() if isinstance(a, Symbol) and a.kind in _DATA_KINDS]
+    data = [
+        a for a in in_order(use.right.atoms()) if isinstance(a, Symbol) and a.kind in _DATA_KINDS
+    ]
     if data or _has_large_unsigned(bound, use):
         return _judge_data_use(bound, use, given, data)
     decision = _decide_use(bound, use, given)
@@ -206,10 +208,9 @@ def _has_large_unsigned(bound: BoundCall, use: Use) -> bool:
     for atom in use.right.atoms():
         if not isinstance(atom, Symbol):
             continue
-        if atom.kind == "content" and any(
-            tensor.dtype[0] == "u" for tensor in bound.contents.sources(atom)
-        ):
-            return bound.ranges.of(atom)[0] < 0
+        sources = bound.contents.sources(atom) if atom.kind == "content" else ()
+        if any(tensor.dtype[0] == "u" for tensor in sources) and bound.ranges.of(atom)[0] < 0:
+            return True
         if atom.kind == "scalar" and isinstance(atom.key, int):
             argument = bound.call.arguments[atom.key]
             if isinstance(argument, ScalarArgument) and isinstance(argument.value, int):

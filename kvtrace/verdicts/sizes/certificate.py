@@ -12,13 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from kvtrace.symbolic.conditions import Condition, at_least, conjunction, equal
+from kvtrace.symbolic.conditions import Condition, at_least, conjunction, equal, in_order
 from kvtrace.symbolic.functions import Quotient, quotient
 from kvtrace.symbolic.prover import Given, Proven, Ranges, prove
 from kvtrace.symbolic.terms import ONE, Atom, Symbol, Term, as_term, programs
 from kvtrace.verdicts.sizes.upper_bounds import (
     Bound,
-    in_order,
     is_of_parameters,
     positive_sizes,
     split,

@@ -33,6 +33,7 @@ from kvtrace.symbolic.conditions import (
     at_least,
     conjunction,
     disjunction,
+    in_order,
 )
 from kvtrace.symbolic.functions import Choice, Quotient, Remainder
 from kvtrace.symbolic.prover import Given, Ranges, follows
@@ -43,7 +44,6 @@ from kvtrace.verdicts.sizes.certificate import Certifier, is_reached
 from kvtrace.verdicts.sizes.upper_bounds import (
     Bound,
     Elimination,
-    in_order,
     is_of_parameters,
     smaller_of,
     varies,

@@ -25,6 +25,7 @@ from kvtrace.ir import Module
 from kvtrace.ir.model import once_per_module
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.errors import KvtraceError
+from kvtrace.symbolic.conditions import in_order
 from kvtrace.symbolic.expressions import assigned_name
 from kvtrace.symbolic.prover import Interval
 from kvtrace.symbolic.summary import Access
@@ -59,7 +60,7 @@ def recorded_ranges(call: Call) -> dict[tuple[str, Any], Interval]:
 def loaded_symbols(module: Module) -> list[Symbol]:
     """Return the symbols of loads that affect addresses, masks or executions of accesses."""
     symbols = {s for _, s in symbols_by_access(module) if s.kind == "content"}
-    return sorted(symbols, key=lambda symbol: symbol.order)
+    return in_order(symbols)
 
 
 def index_symbols(call: Call, position: int) -> list[Symbol]:

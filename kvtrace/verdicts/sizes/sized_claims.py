@@ -27,6 +27,7 @@ from kvtrace.symbolic.conditions import (
     conjunction,
     disjunction,
     equal,
+    in_order,
 )
 from kvtrace.symbolic.expressions import operation_expression
 from kvtrace.symbolic.functions import maximum
@@ -185,7 +186,7 @@ def _same_as_constants(op: Op, summary: Summary) -> Condition:
     """
     terms = [summary.values.get(value.id) for value in op.operands]
     formulas = [term for term in terms if isinstance(term, Term)]
-    atoms = [atom for term in formulas for atom in term.atoms()]
+    atoms = [atom for term in formulas for atom in in_order(term.atoms())]
     scalars = [atom for atom in atoms if isinstance(atom, Symbol) and atom.kind == "scalar"]
     if not scalars or len(scalars) < len(atoms) or len(formulas) < len(terms):
         return TRUE

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import gcd
 from typing import Final, TypeVar
 
-from kvtrace.symbolic.conditions import Condition, at_least, conjunction, equal
+from kvtrace.symbolic.conditions import Condition, at_least, conjunction, equal, in_order
 from kvtrace.symbolic.functions import Choice, Maximum, Minimum, Quotient, Remainder, quotient
 from kvtrace.symbolic.prover import Given, follows
 from kvtrace.symbolic.terms import ZERO, Atom, Monomial, Symbol, Term, as_term, programs
@@ -337,11 +337,6 @@ def _without_quotients(term: Term) -> Term:
             lower_bound = lower_bound - Term({monomial: coefficient}) + rest * replacement
             break
     return lower_bound
-
-
-def in_order(atoms: Iterable[Atom]) -> list[Atom]:
-    """Return atoms in their order, which is equal in every process."""
-    return sorted(atoms, key=lambda atom: atom.order)
 
 
 def positive_sizes(atoms: Iterable[Atom]) -> dict[Atom, Term]:
