@@ -82,3 +82,18 @@ def test_solver_that_reaches_its_time_limit_gives_the_reason():
 
     assert isinstance(found, str)
     assert found.startswith("the solver gave up")
+
+
+def test_counterexample_does_not_depend_on_formulas_before_it():
+    """Z3 sorts expressions by when they were made in a context, and its search follows."""
+    w, x, y, z = map(scalar, range(4))
+    claim = ~(~equal(x * y + remainder(z, 7), w * 3 + 5) & less(z + 3, y))
+    lanes = equal(remainder(x + y * 2 + z * 3, 11), 4)
+    rows = at_least(quotient(x, 3) + remainder(w, 5), y - z)
+    ranges = {("scalar", position): (0, 99_999) for position in range(4)}
+
+    first = solver.counterexample(claim, (lanes, rows), Ranges(ranges), 5.0)
+    for number in range(50):
+        counterexample(less(program(0) * number, scalar(4)), less(scalar(number % 4), number))
+
+    assert solver.counterexample(claim, (lanes, rows), Ranges(ranges), 5.0) == first
