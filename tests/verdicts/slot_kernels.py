@@ -4,6 +4,7 @@ import numpy as np
 import triton
 import triton.language as tl
 
+from tests.verdicts import race_kernels
 from tests.verdicts.calls import call, ids, tensor
 
 TOKENS = 48
@@ -213,3 +214,61 @@ NOT_PROVEN = {
     "more trips for later": lambda: call(
         more_trips_for_later, (8,), counter=zeros(1), out=tensor(512)),
 }  # fmt: skip
+
+
+@triton.jit
+def tickets_that_end(counter, out, tiles, BLOCK: tl.constexpr):
+    """The last program puts the counter back."""
+    tile = tl.atomic_add(counter, 1)
+    while tile < tiles:
+        tl.store(out + tile * BLOCK + tl.arange(0, BLOCK), 1.0 * tl.program_id(0))
+        tile = tl.atomic_add(counter, 1)
+    if tile == tiles + tl.num_programs(0) - 1:
+        tl.atomic_xchg(counter, 0)
+
+
+@triton.jit
+def tickets_of_programs(counter, out, tiles, BLOCK: tl.constexpr):
+    """The place of a tile depends on the program that drew it, too."""
+    tile = tl.atomic_add(counter, 1)
+    while tile < tiles:
+        place = (tile + tl.program_id(0)) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(out + place, 1.0, mask=place < tiles * BLOCK)
+        tile = tl.atomic_add(counter, 1)
+
+
+def tiles(kernel=race_kernels.tickets, counter=(0,), **constants):
+    source = {"x": tensor(8, 64)} if kernel is race_kernels.tickets else {}
+    return call(
+        kernel, (4,), counter=ids(*counter), out=tensor(8, 64), tiles=8, BLOCK=64, **source,
+        **constants,
+    )  # fmt: skip
+
+
+@triton.jit
+def kept_to_reserved(x, counters, out, n, BLOCK: tl.constexpr, FORM: tl.constexpr):
+    token = tl.program_id(0)
+    places = token * BLOCK + tl.arange(0, BLOCK)
+    values = tl.load(x + places, mask=places < n, other=0)
+    kept = (values > 50).to(tl.int32)
+    counter = counters + token % 2 if FORM == "two counters" else counters
+    first = tl.atomic_add(counter, tl.sum((values > 60).to(tl.int32) if FORM == "fewer" else kept))
+    if FORM == "pointers":
+        tl.store(out + first + tl.cumsum(kept) - 1, values, mask=kept > 0)
+    elif FORM == "sums before":
+        tl.store(out + (first + tl.cumsum(kept) - kept), values, mask=values > 50)
+    elif FORM == "all":
+        tl.store(out + first + tl.cumsum(kept), values)
+    elif FORM == "by program":
+        tl.store(out + first + tl.cumsum(kept) + token, values, mask=kept > 0)
+    else:
+        slots = first + tl.cumsum(kept) - 1
+        tl.store(out + slots, values, mask=(kept > 0) & (slots < n - 53))
+
+
+def compaction(form):
+    x = ids(*((i * 37 + i // 3) % 100 for i in range(70)))
+    return call(
+        kept_to_reserved, (5,), x=x, counters=zeros(2), out=tensor(80, dtype="i32"), n=70, BLOCK=16,
+        FORM=form,
+    )  # fmt: skip

@@ -35,7 +35,7 @@ from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.parts import ADD, roles_of, updates_by
-from kvtrace.verdicts.conflicts.slots import slot_counters
+from kvtrace.verdicts.conflicts.slots import steady_counters
 from kvtrace.verdicts.replaying import run
 
 MOST_LANES: Final = 1 << 23
@@ -174,13 +174,13 @@ def depends_on_contents(call: Call) -> bool:
 def _with_index_contents(call: Call) -> Call:
     """Return the call without contents that decide no access, or that the kernel changes.
 
-    What is read from a changed storage depends on when it is read, and is not guessed. Counters of
-    slots keep theirs: the slots that are drawn are the same in every order of the programs.
+    What is read from a changed storage depends on when it is read, and is not guessed. Counters
+    keep theirs where the places that they decide are the same in every order of the programs.
     """
     reads = index_arguments(call.module).read
     written = written_storages(call.module, call.arguments)
     has_additions = any(updates_by(op, ADD) for op in call.module.ops)
-    counters = slot_counters(BoundCall(call)) if has_additions else frozenset()
+    counters = steady_counters(BoundCall(call)) if has_additions else frozenset()
     copies: dict[Storage, Storage] = {}
     for storage, args in _storages(call.arguments).items():
         decides = storage in counters or (

@@ -11,25 +11,39 @@ with 10 tokens of expert 3: elements 96 to 105 are stored once each in every ord
 
 A compaction draws as many numbers at once as it keeps elements, `tl.atomic_add(counter,
 tl.sum(kept))`, and stores from there on at `tl.cumsum(kept)`: in the places that it has reserved.
+
+A loop by tickets, `while tile < tiles`, draws a tile before it and in each trip. In every order one
+trip has each number from the counter's on that is below `tiles`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import product
 from typing import Final
 
 from kvtrace.evaluate import Storage
 from kvtrace.ir import Module, Op, Value
 from kvtrace.ir.feeding import feeding, loads_behind
-from kvtrace.ir.flow import counter_of, value_before
+from kvtrace.ir.flow import constant_of, counter_of, value_before
 from kvtrace.ir.ops import COMBINING, MODULAR, computing
 from kvtrace.ir.types import shape_of
-from kvtrace.symbolic.conditions import TRUE, And, AtLeast, Condition, Equal, Not, Or, at_least
-from kvtrace.symbolic.functions import Applied, Choice
+from kvtrace.symbolic.conditions import (
+    TRUE,
+    And,
+    AtLeast,
+    Condition,
+    Equal,
+    Not,
+    Or,
+    at_least,
+    conjunction,
+)
+from kvtrace.symbolic.functions import Applied, Choice, choice
 from kvtrace.symbolic.prover import Proven
 from kvtrace.symbolic.prover.digits import Common, are_apart
-from kvtrace.symbolic.summary import Access
-from kvtrace.symbolic.terms import Atom, Symbol, Term
+from kvtrace.symbolic.summary import Access, Loop
+from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.parts import ADD, roles_of, updates_by
 from kvtrace.verdicts.conflicts.sharers import Sharer, sharers_of, source_of
@@ -49,21 +63,39 @@ def slot_stores(bound: BoundCall) -> frozenset[int]:
     return stores
 
 
-def slot_counters(bound: BoundCall) -> frozenset[Storage]:
-    """Return the storages of counters whose numbers decide nothing but where slots are."""
-    module, slots = bound.call.module, slot_stores(bound)
-    users = {a.op: _behind(a.op, module) for a in bound.summary.accesses if a.op.index not in slots}
+def steady_counters(bound: BoundCall) -> frozenset[Storage]:
+    """Return the storages of counters whose numbers decide the same accesses in every order.
+
+    These are stores that nobody in the launch reads, and loads of what nobody writes.
+    """
+    module, sharers = bound.call.module, sharers_of(bound)
+    tickets = list(_tickets(bound))
+    draws = {draw.access.op.index: draw.storage for draw in _draws(bound)}
+    drawn = {index for ticket in tickets for index in ticket.draws}
+    draws |= {s.access.op.index: s.storage for s in sharers if s.access.op.index in drawn}
+    steady = slot_stores(bound) | reserving_stores(bound, whole=True)
+    steady |= {a.op.index for a in bound.summary.accesses if any(t.determines(a) for t in tickets)}
+    read = {sharer.storage for sharer in sharers if sharer.role.kind != "store"}
+    steady -= {s.access.op.index for s in sharers if s.storage in read or None in read}
+    steady |= drawn
+    others = (a.op for a in bound.summary.accesses if a.op.index not in steady)
+    deciding = frozenset().union(*(_behind(op, module) for op in others))
     return frozenset(
-        draw.storage
-        for draw in _draws(bound)
-        if draw.storage is not None
-        and _draws_fixed_numbers(bound, draw)
-        and not any(draw.access.op.index in behind for behind in users.values())
+        storage
+        for storage in draws.values()
+        if storage is not None
+        if all(
+            index in draws and index not in deciding
+            for index in (s.access.op.index for s in sharers if s.storage in (None, storage))
+        )
     )
 
 
-def reserving_stores(bound: BoundCall) -> frozenset[int]:
-    """Return the indices of the ops that store to places that their draw has reserved."""
+def reserving_stores(bound: BoundCall, *, whole: bool = False) -> frozenset[int]:
+    """Return the indices of the ops that store to places that their draw has reserved.
+
+    With `whole`, only ops that store to all of these.
+    """
     draws = [
         draw.access
         for draw in _draws(bound)
@@ -76,12 +108,12 @@ def reserving_stores(bound: BoundCall) -> frozenset[int]:
         for user in sharers
         if user.role.kind == "store" and _is_single(bound, user.access) and not user.access.loops
         if all(other is user or other.storage not in (None, user.storage) for other in sharers)
-        if any(_is_reserved(bound, draw, user.access) for draw in draws)
+        if any(_is_reserved(bound, draw, user.access, whole=whole) for draw in draws)
     )
 
 
-def _is_reserved(bound: BoundCall, draw: Access, user: Access) -> bool:
-    """Return whether an access is to some of the numbers that its program drew, and no others."""
+def _is_reserved(bound: BoundCall, draw: Access, user: Access, *, whole: bool) -> bool:
+    """Return whether an access is to some (`whole`: all) numbers that its program drew alone."""
     module, values = bound.call.module, bound.summary.values
     step, result = values[draw.op.operand("value").id], values[draw.op.results[0].id]
     assert isinstance(step, Term)
@@ -98,14 +130,21 @@ def _is_reserved(bound: BoundCall, draw: Access, user: Access) -> bool:
         return False
     places = user.offset - result * user.element_bytes
     room = (step - 1) * user.element_bytes - places
+    if whole:
+        return _counts(bound, draw, user, places, whole=True)
     return _counts(bound, draw, user, places) or all(
         isinstance(bound.prove(at_least(term), bound.active(user)), Proven)
         for term in (places, room)
     )
 
 
-def _counts(bound: BoundCall, draw: Access, user: Access, places: Term) -> bool:
-    """Return whether places are running sums of the ones and zeros whose sum was drawn."""
+def _counts(
+    bound: BoundCall, draw: Access, user: Access, places: Term, *, whole: bool = False
+) -> bool:
+    """Return whether places are running sums of the ones and zeros whose sum was drawn.
+
+    With `whole`, none of the ones is left out.
+    """
     module, values = bound.call.module, bound.summary.values
     step = draw.op.operand("value").owner
     kept = _summed(step) if isinstance(step, Op) else None
@@ -124,8 +163,22 @@ def _counts(bound: BoundCall, draw: Access, user: Access, places: Term) -> bool:
         if isinstance(each, Term)
         for less in (0, element)
     ]
-    return any(map(_is_of_scalars, shifts)) and isinstance(
-        bound.prove(at_least(element - 1), bound.active(user)), Proven
+    claims = [(at_least(element - 1), bound.active(user))]
+    if whole:
+        if bound.ranges.interval(element)[1] > 1 or user.shape != shape_of(kept.type):
+            return False
+        chosen = [part for part in user.active.conjuncts() if not _is_of_place(part, user)]
+        claims.append((conjunction(chosen), bound.given_of([at_least(element - 1)])))
+    return any(map(_is_of_scalars, shifts)) and all(
+        isinstance(bound.prove(claim, supposed), Proven) for claim, supposed in claims
+    )
+
+
+def _is_of_place(condition: Condition, user: Access) -> bool:
+    """Return whether a condition bounds the place of an access, by scalars alone."""
+    return isinstance(condition, AtLeast) and any(
+        _is_of_scalars(condition.term * user.element_bytes + place)
+        for place in (user.offset, -1 * user.offset)
     )
 
 
@@ -233,17 +286,22 @@ class _Draw:
             return False
         self._free_trips = frozenset(loop.trip for loop in inner_loops)
         conditions = set(user.active.conjuncts())
+        return conditions.issuperset(draw.mask.conjuncts()) and self._fixes_all(
+            user, conditions.difference(draw.active.conjuncts())
+        )
+
+    def _fixes_all(self, user: Access, conditions: Iterable[Condition]) -> bool:
+        """Return whether an access's address, these conditions, and what may wrap follow."""
         return (
-            conditions.issuperset(draw.mask.conjuncts())
-            and self._fixes(user.offset)
-            and all(map(self._fixes_truth, conditions.difference(draw.active.conjuncts())))
+            self.fixes(user.offset)
+            and all(map(self._fixes_truth, conditions))
             and all(
-                self._fixes(arithmetic.result) or not bound.wraps(arithmetic)
-                for arithmetic in bound.arithmetic_of(user)
+                self.fixes(arithmetic.result) or not self._bound.wraps(arithmetic)
+                for arithmetic in self._bound.arithmetic_of(user)
             )
         )
 
-    def _fixes(self, term: Term) -> bool:
+    def fixes(self, term: Term) -> bool:
         """Return whether a term follows from the draw: by its atoms, or as part of the address."""
         form = self._bound.ranges.form(term)
         others = {
@@ -258,9 +316,9 @@ class _Draw:
     def _fixes_atom(self, atom: Atom) -> bool:
         if isinstance(atom, Choice):
             terms: tuple[Term, ...] = (atom.then, atom.otherwise)
-            return self._fixes_truth(atom.condition) and all(map(self._fixes, terms))
+            return self._fixes_truth(atom.condition) and all(map(self.fixes, terms))
         if isinstance(atom, Applied):
-            return all(map(self._fixes, atom.arguments))
+            return all(map(self.fixes, atom.arguments))
         if not isinstance(atom, Symbol):
             return False
         if atom.kind == "lane":
@@ -268,7 +326,7 @@ class _Draw:
         if atom.kind == "content":
             source = source_of(self._bound.call.module, atom)
             is_read_only = source is not None and source.index not in _varying(self._bound)
-            return is_read_only and all(map(self._fixes, atom.at))
+            return is_read_only and all(map(self.fixes, atom.at))
         return atom.kind in ("scalar", "programs") or atom in self._free_trips
 
     def _fixes_truth(self, condition: Condition) -> bool:
@@ -278,5 +336,85 @@ class _Draw:
         if isinstance(condition, Not):
             return self._fixes_truth(condition.inner)
         if isinstance(condition, AtLeast | Equal):
-            return self._fixes(condition.term)
+            return self.fixes(condition.term)
         return condition.decided is not None
+
+
+class _Ticket(_Draw):
+    """The number that a loop drew before a trip, and what follows from it alone."""
+
+    def __init__(self, bound: BoundCall, loop: Loop, first: Sharer, later: Sharer) -> None:
+        self._bound, self._loop = bound, loop
+        self._own_lanes = self._free_trips = frozenset()
+        self.draws = frozenset(draw.access.op.index for draw in (first, later))
+        drawn = [bound.summary.values[draw.access.op.results[0].id] for draw in (first, later)]
+        assert isinstance(drawn[0], Term)
+        assert isinstance(drawn[1], Term)
+        trip_before = loop.trip.term - 1
+        before = drawn[1].substitute(Substitution({loop.trip: trip_before}))
+        self._number = choice(at_least(trip_before), before, drawn[0])
+
+    def bounds_trips(self) -> bool:
+        """Return whether the loop goes on just while its number is below one of all programs."""
+        going_on, symbols = self._loop.going_on, self._number.symbols("unknown")
+        if not isinstance(going_on, AtLeast):
+            return False
+        end = going_on.term + self._number
+        return (
+            all(self._bound.counters.range_of(symbol) is not None for symbol in symbols)
+            and self._number.atoms().isdisjoint(end.atoms())
+            and self.fixes(end)
+        )
+
+    def determines(self, user: Access) -> bool:
+        """Return whether the places of an access, and whether a trip has it, follow."""
+        bound, inner_loops = self._bound, user.loops[1:]
+        if user.loops[:1] != (self._loop,) or user.calls or user.unknown is not None:
+            return False
+        if any(counter_of(loop.op) is None for loop in inner_loops):
+            return False
+        if not feeding(user.op, bound.call.module) & _varying(bound) <= self.draws:
+            return False
+        self._free_trips = frozenset(loop.trip for loop in inner_loops)
+        of_loop = {*self._loop.running.conjuncts(), *self._loop.going_on.conjuncts()}
+        return self._fixes_all(user, set(user.active.conjuncts()) - of_loop)
+
+    def fixes(self, term: Term) -> bool:
+        """Return whether a term follows from the number."""
+        return all(self._fixes_atom(atom) for monomial in term.coefficients for atom in monomial)
+
+    def _fixes_atom(self, atom: Atom) -> bool:
+        return atom.term == self._number or super()._fixes_atom(atom)
+
+
+def _tickets(bound: BoundCall) -> Iterator[_Ticket]:
+    """Yield the numbers by which loops go on, if every program draws one before each trip."""
+    draws = [
+        sharer
+        for sharer in sharers_of(bound)
+        if updates_by(sharer.access.op, ADD) and sharer.role.strong and sharer.exact is not None
+        if _is_single(bound, sharer.access) and not sharer.access.shape
+    ]
+    for loop, first, later in product(bound.summary.loops, draws, draws):
+        if _draw_in_turn(loop, first, later):
+            ticket = _Ticket(bound, loop, first, later)
+            if ticket.bounds_trips():
+                yield ticket
+
+
+def _draw_in_turn(loop: Loop, first: Sharer, later: Sharer) -> bool:
+    """Return whether each program draws before a loop and in each trip, from one counter alike."""
+    sides, ops = (first.exact, later.exact), (first.access.op, later.access.op)
+    return (
+        loop.guard is TRUE
+        and first.access.active is TRUE
+        and not first.access.loops
+        and later.access.mask is TRUE
+        and later.access.loops == (loop,)
+        and ops[1].block is loop.op.regions[-1].blocks[0]
+        and constant_of(ops[0].operand("value")) == constant_of(ops[1].operand("value")) is not None
+        and first.storage is later.storage
+        and None not in sides
+        and sides[0].form == sides[1].form
+        and sides[0].form.constant is not None
+    )

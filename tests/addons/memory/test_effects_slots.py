@@ -30,10 +30,28 @@ def test_slots_of_all_tokens_are_stored():
     assert stored(slots.PROVEN["rows"]()) == ByteRanges.of(0, slots.TOKENS * 128)
 
 
+@pytest.mark.parametrize("first", [0, 3])
+def test_tiles_by_tickets_are_stored_from_the_counter_on(first):
+    assert stored(slots.tiles(counter=(first,))) == ByteRanges.of(256 * first, 8 * 256)
+
+
+@pytest.mark.parametrize("kernel", [slots.tickets_that_end, slots.tickets_of_programs])
+def test_tiles_that_depend_on_the_order_of_draws_are_not_known(kernel):
+    assert stored(slots.tiles(kernel)) is None
+
+
+@pytest.mark.parametrize(
+    ("form", "end"),
+    [("pointers", 136), ("sums before", 136), ("integers", 4 * 17), ("all", 0), ("fewer", 0)],
+)
+def test_a_compaction_stores_to_all_places_that_it_has_reserved(form, end):
+    assert stored(slots.compaction(form)) == (ByteRanges.of(0, end) if end else None)
+
+
 @pytest.mark.parametrize(
     "name",
     ["slot and program", "reset", "steps of data", "by program", "compared", "two draws",
-     "counters by a written tensor"],
+     "others read", "counters by a written tensor"],
 )  # fmt: skip
 def test_places_that_depend_on_the_order_of_draws_are_not_known(name):
     assert stored(slots.NOT_PROVEN[name]()) is None

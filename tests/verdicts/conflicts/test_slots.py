@@ -6,9 +6,15 @@ import triton.language as tl
 
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.judge import judge
-from tests.verdicts import race_kernels
 from tests.verdicts.calls import call, ids, tensor
-from tests.verdicts.slot_kernels import NOT_PROVEN, PROVEN, zeros
+from tests.verdicts.slot_kernels import (
+    NOT_PROVEN,
+    PROVEN,
+    compaction,
+    tickets_that_end,
+    tiles,
+    zeros,
+)
 
 
 def verdicts(kernel_call):
@@ -46,30 +52,11 @@ def tickets_of_tiles(counter, out, tiles, BLOCK: tl.constexpr, TWICE: tl.constex
 
 
 @triton.jit
-def tickets_that_end(counter, out, tiles, BLOCK: tl.constexpr):
-    """The last program puts the counter back."""
-    tile = tl.atomic_add(counter, 1)
-    while tile < tiles:
-        tl.store(out + tile * BLOCK + tl.arange(0, BLOCK), 1.0 * tl.program_id(0))
-        tile = tl.atomic_add(counter, 1)
-    if tile == tiles + tl.num_programs(0) - 1:
-        tl.atomic_xchg(counter, 0)
-
-
-@triton.jit
 def tickets_halved(counter, out, tiles, BLOCK: tl.constexpr):
     tile = tl.atomic_add(counter, 1)
     while tile < tiles:
         tl.store(out + tile // 2 * BLOCK + tl.arange(0, BLOCK), 1.0 * tl.program_id(0))
         tile = tl.atomic_add(counter, 1)
-
-
-def tiles(kernel=race_kernels.tickets, counter=(0,), **constants):
-    source = {"x": tensor(8, 64)} if kernel is race_kernels.tickets else {}
-    return call(
-        kernel, (4,), counter=ids(*counter), out=tensor(8, 64), tiles=8, BLOCK=64, **source,
-        **constants,
-    )  # fmt: skip
 
 
 TICKETS = {
@@ -116,38 +103,13 @@ def test_a_counter_is_counted_up_by_all_programs_at_most(make, expected):
 # -- places that a draw of several numbers reserves ------------------------------------------------
 
 
-@triton.jit
-def kept_to_reserved(x, counters, out, n, BLOCK: tl.constexpr, FORM: tl.constexpr):
-    token = tl.program_id(0)
-    places = token * BLOCK + tl.arange(0, BLOCK)
-    values = tl.load(x + places, mask=places < n, other=0)
-    kept = (values > 50).to(tl.int32)
-    counter = counters + token % 2 if FORM == "two counters" else counters
-    first = tl.atomic_add(counter, tl.sum((values > 60).to(tl.int32) if FORM == "fewer" else kept))
-    if FORM == "pointers":
-        tl.store(out + first + tl.cumsum(kept) - 1, values, mask=kept > 0)
-    elif FORM == "sums before":
-        tl.store(out + (first + tl.cumsum(kept) - kept), values, mask=values > 50)
-    elif FORM == "all":
-        tl.store(out + first + tl.cumsum(kept), values)
-    elif FORM == "by program":
-        tl.store(out + first + tl.cumsum(kept) + token, values, mask=kept > 0)
-    else:
-        slots = first + tl.cumsum(kept) - 1
-        tl.store(out + slots, values, mask=(kept > 0) & (slots < n))
-
-
 @pytest.mark.parametrize(
     ("form", "is_proven"),
     [("pointers", True), ("integers", True), ("sums before", True), ("all", False),
      ("by program", False), ("fewer", False), ("two counters", False)],
 )  # fmt: skip
 def test_a_compaction_stores_to_the_places_that_it_has_reserved(form, is_proven):
-    x = ids(*((i * 37 + i // 3) % 100 for i in range(70)))
-    kept = call(kept_to_reserved, (5,), x=x, counters=zeros(2), out=tensor(80, dtype="i32"), n=70,
-                BLOCK=16, FORM=form)  # fmt: skip
-
-    assert (verdicts(kept) == {"proven"}) == is_proven
+    assert (verdicts(compaction(form)) == {"proven"}) == is_proven
 
 
 @triton.jit
