@@ -14,7 +14,7 @@ below, and once more in each program, as a number is not drawn twice before the 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,7 +25,7 @@ from kvtrace.symbolic.conditions import AtLeast, at_least
 from kvtrace.symbolic.functions import Choice
 from kvtrace.symbolic.prover import Interval
 from kvtrace.symbolic.summary import Access, Loop, Summary
-from kvtrace.symbolic.terms import Atom, Symbol, Term, programs, signed_range
+from kvtrace.symbolic.terms import ZERO, Symbol, Term, programs, signed_range
 
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
@@ -142,51 +142,49 @@ class Counters:
             if counter_of(loop.op) is not None:
                 executions *= max(0, ranges.interval(loop.trips)[1])
                 continue
-            last = self._last_number(access, loop, additions)
+            last = self._last_number(loop, additions)
             if last is None or is_drawing:
                 return None
             executions += max(0, last - low + 1)
             is_drawing = True
         return executions
 
-    def _last_number(self, access: Access, loop: Loop, additions: Sequence[Access]) -> int | None:
+    def _last_number(self, loop: Loop, additions: Sequence[Access]) -> int | None:
         """Return the largest number with which a loop goes on, if it draws one in each trip."""
         counters = {(addition.argument, addition.offset.constant) for addition in additions}
         if len(counters) != 1 or additions[0].offset.constant is None:
             return None
-        for condition in access.active.conjuncts():
-            if not isinstance(condition, AtLeast):
-                continue
-            for monomial, factor in condition.term.coefficients.items():
-                if factor == -1 and len(monomial) == 1 and _is_drawn(monomial[0], loop, additions):
-                    rest = condition.term + Term({monomial: 1})
-                    return self._ranges.supposing({}).interval(rest)[1]
-        return None
+        draws = {
+            addition.op.index
+            for addition in additions
+            if addition.loops[-1:] == (loop,) and addition.mask.decided and not addition.shape
+        }
+        ends = (end for _, end in drawn_numbers(loop, draws))
+        return next((self._ranges.supposing({}).interval(end)[1] - 1 for end in ends), None)
+
+
+def drawn_numbers(loop: Loop, draws: Collection[int]) -> Iterator[tuple[Choice, Term]]:
+    """Yield numbers that these ops draw in the trip before, with what they are below in a trip."""
+    trip_before = loop.trip.term - 1
+    for condition in loop.going_on.conjuncts():
+        term = condition.term if isinstance(condition, AtLeast) else ZERO
+        for atom in term.atoms():
+            if (
+                isinstance(atom, Choice)
+                and term.coefficients.get((atom,)) == -1
+                and atom.condition == at_least(trip_before)
+                and any(
+                    atom.then == symbol.term
+                    and trip_before in symbol.at
+                    and isinstance(symbol.key, tuple)
+                    and symbol.key[0] in draws
+                    for symbol in atom.then.symbols("unknown")
+                )
+            ):
+                yield atom, term + atom.term + 1
 
 
 def _step(addition: Access) -> int:
     """Return the constant that an atomic adds, 0 if it is not a constant integer."""
     step = constant_of(addition.op.operand("value"))
     return step if isinstance(step, int) else 0
-
-
-def _is_drawn(atom: Atom, loop: Loop, additions: Sequence[Access]) -> bool:
-    """Return whether a number was drawn in the loop's trip before, if there is one."""
-    earlier_trip = loop.trip.term - 1
-    if not isinstance(atom, Choice) or atom.condition != at_least(earlier_trip):
-        return False
-    drawn = [
-        addition.op.index
-        for addition in additions
-        if addition.loops[-1:] == (loop,) and addition.mask.decided and not addition.shape
-    ]
-    coefficients = atom.then.coefficients
-    symbol = next(iter(coefficients), ())
-    return (
-        len(symbol) == 1
-        and coefficients == {symbol: 1}
-        and isinstance(symbol[0], Symbol)
-        and isinstance(symbol[0].key, tuple)
-        and symbol[0].key[0] in drawn
-        and earlier_trip in symbol[0].at
-    )

@@ -61,8 +61,24 @@ def large_to_slots(x, counter, out, BLOCK: tl.constexpr):
     tl.store(out + slot * 2 + 1, places, mask=values > 2)
 
 
+@triton.jit
+def experts_in_turn(experts, counters, out, ROOM: tl.constexpr, COUNTERS: tl.constexpr):
+    tokens = tl.program_id(0) * 16 + tl.arange(0, 16)
+    expert = tl.load(experts + tokens)
+    for turn in range(4):
+        kept = (expert == turn).to(tl.int32)
+        first = tl.atomic_add(counters + turn // (4 // COUNTERS), tl.sum(kept))
+        tl.store(out + turn * ROOM + first + tl.cumsum(kept) - 1, tokens, mask=expert == turn)
+
+
+def in_turn(room, counters):
+    return call(experts_in_turn, (3,), experts=E, counters=zeros(4),
+                out=tensor(4 * TOKENS, dtype="i32"), ROOM=room, COUNTERS=counters)  # fmt: skip
+
+
 E = ids(*EXPERTS)
 PROVEN = {
+    "experts in turn": lambda: in_turn(16, 4),
     "tokens": lambda: call(token_to_slot, (TOKENS,), experts=E, counts=zeros(4),
                            out=tensor(4, 16, dtype="i32"), ROOM=16),
     "blocks with a tail": lambda: call(
@@ -184,6 +200,8 @@ def more_trips_for_later(counter, out):
 
 
 NOT_PROVEN = {
+    "experts in turn that share room": lambda: in_turn(8, 4),
+    "experts in turn of one counter": lambda: in_turn(TOKENS, 1),
     "slot and program": lambda: call(
         slot_and_program, (8,), counter=zeros(1), out=tensor(32)),
     "slot by table and program": lambda: call(

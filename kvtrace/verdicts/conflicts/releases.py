@@ -35,12 +35,12 @@ from kvtrace.ir.ops import KINDS, LOOPS, MEMORY, effect_of, operator_of
 from kvtrace.ir.types import TensorType
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.functions import Choice
-from kvtrace.symbolic.prover.digits import Common, Side, are_apart
+from kvtrace.symbolic.prover.digits import Common, are_apart
 from kvtrace.symbolic.summary import Access
-from kvtrace.symbolic.terms import Atom, Monomial, Symbol, Term
+from kvtrace.symbolic.terms import Atom, Monomial, Symbol
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.barriers import Barriers
-from kvtrace.verdicts.conflicts.parts import ADD, EXCHANGE, Roles, is_unmasked, roles_of, updates_by
+from kvtrace.verdicts.conflicts.parts import EXCHANGE, Roles, is_unmasked, roles_of, updates_by
 from kvtrace.verdicts.conflicts.sharers import Sharer
 from kvtrace.verdicts.conflicts.threads import OpThreads, Threads, stays_in_lane
 
@@ -311,9 +311,9 @@ class Exclusion:
         if not self._releases.counters.draws_no_number_twice(first_draw.access.op.index):
             return False
         return all(d is not None and d.storage is first_draw.storage for d in draws) and all(
-            self._is_counting(sharer, counter) or self._keeps_unchanged(sharer, first_draw.exact)
+            sharer.role.strong
             for sharer in self._sharers
-            if sharer.storage in (None, first_draw.storage)
+            if sharer.role.writes and sharer.storage in (None, first_draw.storage)
         )
 
     def _drawing_atomic(self, symbol: Symbol) -> Sharer | None:
@@ -323,25 +323,6 @@ class Exclusion:
         if symbol.kind not in ("content", "unknown") or len(sharers) != 1:
             return None
         return sharers[0] if sharers[0].role.kind == "atomic" else None
-
-    @staticmethod
-    def _is_counting(sharer: Sharer, counter: Term) -> bool:
-        """Return whether an access adds a positive constant to the counter."""
-        op = sharer.access.op
-        return (
-            updates_by(op, ADD)
-            and sharer.role.strong
-            and sharer.exact is not None
-            and sharer.exact.form == counter
-            and _counts_up(op)
-        )
-
-    @staticmethod
-    def _keeps_unchanged(sharer: Sharer, counter: Side) -> bool:
-        """Return whether an access does not write to the counter."""
-        if not sharer.role.writes:
-            return True
-        return sharer.exact is not None and are_apart(counter, sharer.exact)
 
     # -- locks -----------------------------------------------------------------------------------
 
@@ -427,9 +408,3 @@ def _chosen_symbols(variable: Atom) -> list[Symbol]:
             return []
         symbols += branch_symbols
     return symbols
-
-
-def _counts_up(addition: Op) -> bool:
-    """Return whether an atomic adds a positive constant."""
-    step = constant_of(addition.operand("value"))
-    return step is not None and step > 0

@@ -18,7 +18,8 @@ trip has each number from the counter's on that is below `tiles`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from typing import Final
 
@@ -39,14 +40,15 @@ from kvtrace.symbolic.conditions import (
     at_least,
     conjunction,
 )
-from kvtrace.symbolic.functions import Applied, Choice, choice
+from kvtrace.symbolic.functions import Applied, Choice
 from kvtrace.symbolic.prover import Proven
 from kvtrace.symbolic.prover.digits import Common, are_apart
 from kvtrace.symbolic.summary import Access, Loop
-from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term
+from kvtrace.symbolic.terms import Atom, Symbol, Term
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.parts import ADD, roles_of, updates_by
 from kvtrace.verdicts.conflicts.sharers import Sharer, sharers_of, source_of
+from kvtrace.verdicts.counters import drawn_numbers
 
 _ADDING: Final = MODULAR & computing("+")
 _RESHAPING: Final = computing("reshape")
@@ -73,11 +75,11 @@ def steady_counters(bound: BoundCall) -> frozenset[Storage]:
     draws = {draw.access.op.index: draw.storage for draw in _draws(bound)}
     drawn = {index for ticket in tickets for index in ticket.draws}
     draws |= {s.access.op.index: s.storage for s in sharers if s.access.op.index in drawn}
-    steady = slot_stores(bound) | reserving_stores(bound, whole=True)
-    steady |= {a.op.index for a in bound.summary.accesses if any(t.determines(a) for t in tickets)}
+    steady = slot_stores(bound) | {
+        a.op.index for a in bound.summary.accesses if any(t.determines(a) for t in tickets)
+    }
     read = {sharer.storage for sharer in sharers if sharer.role.kind != "store"}
-    steady -= {s.access.op.index for s in sharers if s.storage in read or None in read}
-    steady |= drawn
+    steady -= {s.access.op.index for s in sharers if s.storage in read or None in read} - drawn
     others = (a.op for a in bound.summary.accesses if a.op.index not in steady)
     deciding = frozenset().union(*(_behind(op, module) for op in others))
     return frozenset(
@@ -91,93 +93,122 @@ def steady_counters(bound: BoundCall) -> frozenset[Storage]:
     )
 
 
-def reserving_stores(bound: BoundCall, *, whole: bool = False) -> frozenset[int]:
-    """Return the indices of the ops that store to places that their draw has reserved.
-
-    With `whole`, only ops that store to all of these.
-    """
+def reserving_stores(bound: BoundCall) -> frozenset[int]:
+    """Return the indices of the ops that store to places that their draw has reserved."""
     draws = [
         draw.access
         for draw in _draws(bound)
-        if draw.access.mask is TRUE and not draw.access.loops
-        if _is_of_scalars(draw.access.offset)  # one counter of all programs
+        if not draw.access.loops and _is_of(draw.access.offset)  # one counter of all programs
     ]
     sharers = sharers_of(bound) if draws else ()
     return frozenset(
         user.access.op.index
         for user in sharers
-        if user.role.kind == "store" and _is_single(bound, user.access) and not user.access.loops
+        if user.role.kind == "store" and _is_single(bound, user.access)
         if all(other is user or other.storage not in (None, user.storage) for other in sharers)
-        if any(_is_reserved(bound, draw, user.access, whole=whole) for draw in draws)
+        if any(_is_reserved(bound, draw, user.access) for draw in draws)
     )
 
 
-def _is_reserved(bound: BoundCall, draw: Access, user: Access, *, whole: bool) -> bool:
-    """Return whether an access is to some (`whole`: all) numbers that its program drew alone."""
-    module, values = bound.call.module, bound.summary.values
-    step, result = values[draw.op.operand("value").id], values[draw.op.results[0].id]
+def _is_reserved(bound: BoundCall, draw: Access, user: Access) -> bool:
+    """Return whether an access is to some of the numbers that its program drew, and no others."""
+    places = _places_from_drawn(bound, draw, user)
+    if places is None:
+        return False
+    step = bound.summary.values[draw.op.operand("value").id]
     assert isinstance(step, Term)
-    assert isinstance(result, Term)
-    low, high = bound.ranges.interval(step)
-    if _behind(user.op, module) & _varying(bound) != {draw.op.index} or low < 0:
-        return False
-    drawn = result.symbols("content") | result.symbols("unknown")
-    if high * bound.programs >= 1 << 31 or not all(
-        drawn.isdisjoint((arithmetic.result - result).atoms())  # wraps around once, as the numbers
-        for arithmetic in bound.arithmetic_of(user)
-        if bound.wraps(arithmetic)
-    ):
-        return False
-    places = user.offset - result * user.element_bytes
     room = (step - 1) * user.element_bytes - places
-    if whole:
-        return _counts(bound, draw, user, places, whole=True)
     return _counts(bound, draw, user, places) or all(
         isinstance(bound.prove(at_least(term), bound.active(user)), Proven)
         for term in (places, room)
     )
 
 
-def _counts(
-    bound: BoundCall, draw: Access, user: Access, places: Term, *, whole: bool = False
-) -> bool:
-    """Return whether places are running sums of the ones and zeros whose sum was drawn.
+def _places_from_drawn(bound: BoundCall, draw: Access, user: Access) -> Term | None:
+    """Return an access's bytes from the first number that its program drew for it on.
 
-    With `whole`, none of the ones is left out.
+    None unless the address follows from that draw alone, which all programs do alike.
     """
+    module, values = bound.call.module, bound.summary.values
+    step, result = values[draw.op.operand("value").id], values[draw.op.results[0].id]
+    assert isinstance(step, Term)
+    assert isinstance(result, Term)
+    low, high = bound.ranges.interval(step)
+    if draw.mask is not TRUE or draw.loops != user.loops or low < 0:
+        return None
+    if _behind(user.op, module) & _varying(bound) != {draw.op.index}:
+        return None
+    drawn = result.symbols("content") | result.symbols("unknown")
+    draws = math.prod((bound.programs, *(bound.ranges.interval(x.trips)[1] for x in draw.loops)))
+    if high * draws >= 1 << 31 or not all(
+        drawn.isdisjoint((arithmetic.result - result).atoms())  # wraps around once, as the numbers
+        for arithmetic in bound.arithmetic_of(user)
+        if bound.wraps(arithmetic)
+    ):
+        return None
+    return user.offset - result * user.element_bytes
+
+
+def _counts(bound: BoundCall, draw: Access, user: Access, places: Term) -> bool:
+    """Return whether places are running sums of the ones and zeros whose sum was drawn."""
+    counted = _counted(bound, draw, user, places)
+    return counted is not None and isinstance(
+        bound.prove(at_least(counted - 1), bound.active(user)), Proven
+    )
+
+
+def _counted(bound: BoundCall, draw: Access, user: Access, places: Term) -> Term | None:
+    """Return the numbers of which places are running sums, and whose sum was drawn."""
     module, values = bound.call.module, bound.summary.values
     step = draw.op.operand("value").owner
     kept = _summed(step) if isinstance(step, Op) else None
     element = None if kept is None else values.get(kept.id)
     if kept is None or not isinstance(element, Term) or bound.ranges.interval(element)[0] < 0:
-        return False
+        return None
     behind = (module.ops[index] for index in feeding(user.op, module))
     sums = (
         values.get(op.results[0].id)
         for op in behind
         if op.name in COMBINING and _summed(op) is kept
     )
+    trips = _trips_of_counters(draw)
     shifts = [
         places - (each - less) * user.element_bytes
         for each in sums
         if isinstance(each, Term)
         for less in (0, element)
     ]
-    claims = [(at_least(element - 1), bound.active(user))]
-    if whole:
-        if bound.ranges.interval(element)[1] > 1 or user.shape != shape_of(kept.type):
-            return False
-        chosen = [part for part in user.active.conjuncts() if not _is_of_place(part, user)]
-        claims.append((conjunction(chosen), bound.given_of([at_least(element - 1)])))
-    return any(map(_is_of_scalars, shifts)) and all(
-        isinstance(bound.prove(claim, supposed), Proven) for claim, supposed in claims
+    return element if any(_is_of(shift, trips) for shift in shifts) else None
+
+
+def _trips_of_counters(draw: Access) -> frozenset[Atom]:
+    """Return the trips of a loop of which each has a counter of its own, of all programs."""
+    varying = [atom for atom in draw.offset.atoms() if not _is_of(atom.term)]
+    is_of_trip = varying == [loop.trip for loop in draw.loops]
+    return frozenset(varying if is_of_trip and draw.offset.affine() is not None else ())
+
+
+def _fills(bound: BoundCall, draw: Access, user: Access) -> bool:
+    """Return whether a compaction stores to all places that it reserves, or that a bound admits."""
+    if len(user.shape) != 1 or any(counter_of(loop.op) is None for loop in draw.loops):
+        return False
+    places = _places_from_drawn(bound, draw, user)
+    counted = None if places is None else _counted(bound, draw, user, places)
+    if places is None or counted is None or bound.ranges.interval(counted)[1] > 1:
+        return False
+    kept = at_least(counted - 1)
+    chosen = conjunction(part for part in user.mask.conjuncts() if not _is_of_place(part, user))
+    return (
+        user.guard is TRUE
+        and _counts(bound, draw, user, places)
+        and isinstance(bound.prove(chosen, bound.given_of([kept])), Proven)
     )
 
 
 def _is_of_place(condition: Condition, user: Access) -> bool:
     """Return whether a condition bounds the place of an access, by scalars alone."""
     return isinstance(condition, AtLeast) and any(
-        _is_of_scalars(condition.term * user.element_bytes + place)
+        _is_of(condition.term * user.element_bytes + place)
         for place in (user.offset, -1 * user.offset)
     )
 
@@ -193,11 +224,15 @@ def _summed(op: Op) -> Value | None:
 
 
 def _slot_stores(bound: BoundCall) -> Iterable[int]:
-    draws = [_Draw(bound, draw) for draw in _draws(bound) if _draws_fixed_numbers(bound, draw)]
-    for sharer in sharers_of(bound) if draws else ():
-        is_store = sharer.role.kind == "store" and _is_single(bound, sharer.access)
-        if is_store and any(draw.determines(sharer.access) for draw in draws):
-            yield sharer.access.op.index
+    alone = _draws(bound)
+    draws = [_Draw(bound, draw) for draw in alone if _draws_fixed_numbers(bound, draw)]
+    for sharer in sharers_of(bound) if alone else ():
+        user = sharer.access
+        if sharer.role.kind != "store" or not _is_single(bound, user):
+            continue
+        is_slot = any(draw.determines(user) for draw in draws)
+        if is_slot or any(_fills(bound, draw.access, user) for draw in alone):
+            yield user.op.index
 
 
 def _draws(bound: BoundCall) -> list[Sharer]:
@@ -244,11 +279,15 @@ def _draws_alone(bound: BoundCall, draw: Sharer) -> bool:
 def _draws_fixed_numbers(bound: BoundCall, draw: Sharer) -> bool:
     """Return whether an addition draws the same numbers in every order: its step is constant."""
     step = bound.summary.values[draw.access.op.operand("value").id]
-    return isinstance(step, Term) and _is_of_scalars(step)
+    return isinstance(step, Term) and _is_of(step)
 
 
-def _is_of_scalars(term: Term) -> bool:
-    return all(isinstance(atom, Symbol) and atom.kind == "scalar" for atom in term.atoms())
+def _is_of(term: Term, trips: frozenset[Atom] = frozenset()) -> bool:
+    """Return whether a term is of scalars and these trips of loops alone."""
+    return all(
+        isinstance(atom, Symbol) and (atom.kind == "scalar" or atom in trips)
+        for atom in term.atoms()
+    )
 
 
 def _varying(bound: BoundCall) -> frozenset[int]:
@@ -266,6 +305,7 @@ class _Draw:
         assert draw.exact is not None
         self._bound = bound
         self._access = draw.access
+        self.draws = frozenset({draw.access.op.index})
         self._common = Common(draw.exact, draw.exact)
         result = bound.summary.values[draw.access.op.results[0].id]
         assert isinstance(result, Term)
@@ -281,23 +321,17 @@ class _Draw:
             return False
         if any(counter_of(loop.op) is None for loop in inner_loops):
             return False
-        varying = feeding(user.op, bound.call.module) & _varying(bound)
-        if varying != {draw.op.index}:
+        if feeding(user.op, bound.call.module) & _varying(bound) != self.draws:
             return False
         self._free_trips = frozenset(loop.trip for loop in inner_loops)
         conditions = set(user.active.conjuncts())
-        return conditions.issuperset(draw.mask.conjuncts()) and self._fixes_all(
-            user, conditions.difference(draw.active.conjuncts())
-        )
-
-    def _fixes_all(self, user: Access, conditions: Iterable[Condition]) -> bool:
-        """Return whether an access's address, these conditions, and what may wrap follow."""
         return (
-            self.fixes(user.offset)
-            and all(map(self._fixes_truth, conditions))
+            conditions.issuperset(draw.mask.conjuncts())
+            and self.fixes(user.offset)
+            and all(map(self._fixes_truth, conditions.difference(draw.active.conjuncts())))
             and all(
-                self.fixes(arithmetic.result) or not self._bound.wraps(arithmetic)
-                for arithmetic in self._bound.arithmetic_of(user)
+                self.fixes(arithmetic.result) or not bound.wraps(arithmetic)
+                for arithmetic in bound.arithmetic_of(user)
             )
         )
 
@@ -343,48 +377,18 @@ class _Draw:
 class _Ticket(_Draw):
     """The number that a loop drew before a trip, and what follows from it alone."""
 
-    def __init__(self, bound: BoundCall, loop: Loop, first: Sharer, later: Sharer) -> None:
-        self._bound, self._loop = bound, loop
-        self._own_lanes = self._free_trips = frozenset()
-        self.draws = frozenset(draw.access.op.index for draw in (first, later))
-        drawn = [bound.summary.values[draw.access.op.results[0].id] for draw in (first, later)]
-        assert isinstance(drawn[0], Term)
-        assert isinstance(drawn[1], Term)
-        trip_before = loop.trip.term - 1
-        before = drawn[1].substitute(Substitution({loop.trip: trip_before}))
-        self._number = choice(at_least(trip_before), before, drawn[0])
-
-    def bounds_trips(self) -> bool:
-        """Return whether the loop goes on just while its number is below one of all programs."""
-        going_on, symbols = self._loop.going_on, self._number.symbols("unknown")
-        if not isinstance(going_on, AtLeast):
-            return False
-        end = going_on.term + self._number
-        return (
-            all(self._bound.counters.range_of(symbol) is not None for symbol in symbols)
-            and self._number.atoms().isdisjoint(end.atoms())
-            and self.fixes(end)
-        )
-
-    def determines(self, user: Access) -> bool:
-        """Return whether the places of an access, and whether a trip has it, follow."""
-        bound, inner_loops = self._bound, user.loops[1:]
-        if user.loops[:1] != (self._loop,) or user.calls or user.unknown is not None:
-            return False
-        if any(counter_of(loop.op) is None for loop in inner_loops):
-            return False
-        if not feeding(user.op, bound.call.module) & _varying(bound) <= self.draws:
-            return False
-        self._free_trips = frozenset(loop.trip for loop in inner_loops)
-        of_loop = {*self._loop.running.conjuncts(), *self._loop.going_on.conjuncts()}
-        return self._fixes_all(user, set(user.active.conjuncts()) - of_loop)
+    def __init__(self, bound: BoundCall, number: Choice, draws: Sequence[Sharer]) -> None:
+        self._bound, self._access, self._number = bound, draws[-1].access, number
+        self._own_lanes: frozenset[Symbol] = frozenset()
+        self._free_trips: frozenset[Atom] = frozenset()
+        self.draws = frozenset(draw.access.op.index for draw in draws)
 
     def fixes(self, term: Term) -> bool:
         """Return whether a term follows from the number."""
         return all(self._fixes_atom(atom) for monomial in term.coefficients for atom in monomial)
 
     def _fixes_atom(self, atom: Atom) -> bool:
-        return atom.term == self._number or super()._fixes_atom(atom)
+        return atom == self._number or super()._fixes_atom(atom)
 
 
 def _tickets(bound: BoundCall) -> Iterator[_Ticket]:
@@ -396,25 +400,35 @@ def _tickets(bound: BoundCall) -> Iterator[_Ticket]:
         if _is_single(bound, sharer.access) and not sharer.access.shape
     ]
     for loop, first, later in product(bound.summary.loops, draws, draws):
-        if _draw_in_turn(loop, first, later):
-            ticket = _Ticket(bound, loop, first, later)
-            if ticket.bounds_trips():
+        if not _draw_in_turn(loop, first, later):
+            continue
+        for number, end in drawn_numbers(loop, {later.access.op.index}):
+            ticket, symbols = _Ticket(bound, number, (first, later)), number.term.symbols("unknown")
+            if (
+                number.otherwise == bound.summary.values[first.access.op.results[0].id]
+                and all(bound.counters.range_of(symbol) is not None for symbol in symbols)
+                and number not in end.atoms()
+                and ticket.fixes(end)
+            ):
                 yield ticket
 
 
 def _draw_in_turn(loop: Loop, first: Sharer, later: Sharer) -> bool:
     """Return whether each program draws before a loop and in each trip, from one counter alike."""
-    sides, ops = (first.exact, later.exact), (first.access.op, later.access.op)
+    assert first.exact is not None
+    assert later.exact is not None
+    step, next_step = (constant_of(s.access.op.operand("value")) for s in (first, later))
     return (
-        loop.guard is TRUE
+        isinstance(loop.going_on, AtLeast)
+        and loop.guard is TRUE
         and first.access.active is TRUE
         and not first.access.loops
         and later.access.mask is TRUE
         and later.access.loops == (loop,)
-        and ops[1].block is loop.op.regions[-1].blocks[0]
-        and constant_of(ops[0].operand("value")) == constant_of(ops[1].operand("value")) is not None
+        and later.access.op.block is loop.op.regions[-1].blocks[0]
+        and step == next_step
+        and step is not None
         and first.storage is later.storage
-        and None not in sides
-        and sides[0].form == sides[1].form
-        and sides[0].form.constant is not None
+        and first.exact.form == later.exact.form
+        and first.exact.form.constant is not None
     )

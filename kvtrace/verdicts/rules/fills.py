@@ -48,7 +48,7 @@ _PATTERN_BYTES: Final = 1 << 26
 _SCATTERED: Final = None
 """Marks a fill with a different number in every lane of every load: equal ones might cancel out."""
 
-_FILLS: Final = ((0.0, 100.0), (0.0, nan), (0.0, _SCATTERED))
+_FILLS: Final = ((0.0, 100.0), (0.0, nan), (0.0, _SCATTERED), (0.0, -100.0))
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ def test_slots_of_all_tokens_are_stored():
     )
 
     assert stored(slots.PROVEN["tokens"]()) == expected
+    assert stored(slots.PROVEN["experts in turn"]()) == expected
     assert stored(slots.PROVEN["rows"]()) == ByteRanges.of(0, slots.TOKENS * 128)
 
 
@@ -51,7 +52,7 @@ def test_a_compaction_stores_to_all_places_that_it_has_reserved(form, end):
 @pytest.mark.parametrize(
     "name",
     ["slot and program", "reset", "steps of data", "by program", "compared", "two draws",
-     "others read", "counters by a written tensor"],
+     "others read", "experts in turn of one counter", "counters by a written tensor"],
 )  # fmt: skip
 def test_places_that_depend_on_the_order_of_draws_are_not_known(name):
     assert stored(slots.NOT_PROVEN[name]()) is None
