@@ -278,12 +278,15 @@ def _handed(old: str, new: str) -> str:
         for code in (old, new)
     ]
     for old_call, new_call in zip(*calls, strict=False):
-        pairs = list(zip(_arguments(old_call), _arguments(new_call), strict=False))
-        is_same = ast.unparse(old_call.func) == ast.unparse(new_call.func)
-        if is_same and len(old_call.args) == len(new_call.args):
-            others = [f"{b} is handed over where {a} was" for (a, b) in pairs if a != b]
-            if others:
-                return ", ".join(others)
+        if ast.unparse(old_call.func) != ast.unparse(new_call.func):
+            continue
+        before, after = _arguments(old_call), _arguments(new_call)
+        if len(old_call.args) == len(new_call.args) and before != after:
+            both = [(text, after[name]) for name, text in before.items() if name in after]
+            phrases = [f"{b} is handed over where {a} was" for a, b in both if a != b]
+            phrases += [f"{after[n]} is handed over, too" for n in after if n not in before]
+            phrases += [f"{before[n]} is handed over no more" for n in before if n not in after]
+            return ", ".join(phrases)
     return f"`{_short(new)}` was `{_short(old)}`"
 
 
@@ -294,9 +297,15 @@ def _parsed(code: str) -> ast.AST:
         return ast.Module([], [])
 
 
-def _arguments(call: ast.Call) -> list[str]:
-    texts = map(ast.unparse, (*call.args, *(k.value for k in call.keywords)))
-    return ["a number" if text == "..." else _short(text) for text in texts]
+def _arguments(call: ast.Call) -> dict[int | str | None, str]:
+    """Return the texts of arguments by position, of keywords by name and with it."""
+    values: dict[int | str | None, ast.expr] = dict(enumerate(call.args))
+    values |= {keyword.arg: keyword.value for keyword in call.keywords}
+    return {
+        name: (f"{name}=" if isinstance(name, str) else "")
+        + ("a number" if (text := ast.unparse(value)) == "..." else _short(text))
+        for name, value in values.items()
+    }
 
 
 def _short(code: str) -> str:

@@ -3,7 +3,8 @@
 Each group of equal findings is a result: of kind `fail` for a violation, `pass` for a proven
 access, `review` for an unknown verdict. A violation that a comment suppresses has a suppression of
 kind `inSource`. The stack of inlined functions is a code flow, and the second access of a race a
-related location. Each run of which nothing can be judged is a notification of the invocation.
+related location. What was not judged, a run, a call or a load that the compiler removed, is a
+notification of the invocation.
 """
 
 import json
@@ -65,7 +66,7 @@ def sarif(findings: Findings, version: str, *, root: str | None = None) -> Objec
         "columnKind": "unicodeCodePoints",
         "results": [_result(group, ids, root, findings.lines) for group in groups],
     }
-    unjudged = [*findings.left_out]
+    unjudged = [*findings.left_out, *findings.not_evaluated]
     unjudged += [f"not judged: {others_text(findings.others)}"] if findings.others else []
     if unjudged:
         notes = [{"level": "warning", "message": {"text": text}} for text in unjudged]

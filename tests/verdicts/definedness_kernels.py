@@ -192,6 +192,18 @@ def canceling(first, second, x, out, n, DECIDES: tl.constexpr, BLOCK: tl.constex
 
 
 @triton.jit
+def limited(x, out, n, BLOCK: tl.constexpr, FORM: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    values = tl.load(x + lanes, mask=lanes < n)
+    if FORM == "below":
+        tl.store(out + lanes, tl.minimum(values, 0.0))
+    elif FORM == "sum below":
+        tl.store(out, tl.sum(tl.minimum(values, 0.0)))
+    else:
+        tl.store(out + lanes, tl.abs(values) - values)
+
+
+@triton.jit
 def cancelling_itself(first, x, out, n, BLOCK: tl.constexpr):
     """The same of one place: the compiler makes one load of both."""
     lanes = tl.arange(0, BLOCK)

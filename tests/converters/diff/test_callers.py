@@ -68,6 +68,12 @@ def test_kernels_their_numbers_and_comments_change_nothing_that_is_handed_over(t
         ("xs = [x, y]\nscale[(8,)](xs[0], y, 9, BLOCK=BLOCK)\n",
          "xs = [x, y]\nscale[(8,)](xs[1], y, 9, BLOCK=BLOCK)\n",
          "xs[1] is handed over where xs[0] was (run.py:15)"),
+        ("x = full(9, device=x.device)\n" + LAUNCH,
+         "x = full(9, dtype=n, device=y.device)\n" + LAUNCH,
+         "device=y.device is handed over where device=x.device was, dtype=n is handed over, too "
+         "(run.py:14)"),
+        ("x.add_(y, alpha=n)\n" + LAUNCH, "x.add_(y)\n" + LAUNCH,
+         "alpha=n is handed over no more (run.py:14)"),
     ],
 )  # fmt: skip
 def test_caller_that_hands_over_something_else_is_named(tmp_path, before, after, expected):

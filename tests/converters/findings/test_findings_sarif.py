@@ -53,6 +53,13 @@ def test_a_log_with_nothing_is_valid(tmp_path):
     assert violations(log_of(side)) == []
 
 
+def test_a_load_that_the_compiler_removed_is_a_notification(side):
+    findings = read_findings(side.trace, side.runs)
+    log = sarif(replace(findings, not_evaluated=("line 5: the compiler removed this load",)), "0.1")
+    (notification,) = log["runs"][0]["invocations"][0]["toolExecutionNotifications"]
+    assert notification["message"]["text"] == "line 5: the compiler removed this load"
+
+
 @pytest.mark.parametrize("path", ODD_PLACES)
 def test_paths_of_all_kinds_give_valid_references(tmp_path, path):
     side = write_trace(tmp_path / "t", [KERNEL])

@@ -221,6 +221,13 @@ def test_two_loads_out_of_bounds_that_cancel_are_still_decided(decides, n, lanes
     assert len(found) == len(lanes)
 
 
+@pytest.mark.parametrize("form", ["below", "sum below", "magnitude"])
+def test_undefined_lanes_that_only_negative_numbers_show_are_found(form):
+    one = call(kernels.limited, (1,), x=tensor(16), out=tensor(16), n=9, BLOCK=16, FORM=form)
+
+    assert answers(one)[0][1] == "violation"
+
+
 @pytest.mark.parametrize("kernel", [kernels.cancelling_itself, kernels.cancelling_lanes])
 def test_substituted_zeros_that_cancel_within_one_load_are_found(kernel):
     one = call(kernel, (1,), first=tensor(16, dtype="i32"), x=tensor(16), out=tensor(16), n=0,
