@@ -48,6 +48,14 @@ def test_this_torch_and_this_python_have_the_fast_path():
     assert isinstance(recorder, _hot.Recorder), reason
 
 
+def test_a_mode_of_the_program_sees_no_operator_of_the_recorder():
+    debug_mode = pytest.importorskip("torch.utils._debug_mode")
+    with debug_mode.DebugMode() as mode:
+        hot_choice.make_recorder(lambda value: None, pytest.fail, 10)
+        torch.ones(3)
+    assert [str(call.op) for call in mode.logs] == ["aten.ones.default"]
+
+
 def launched(recorder):
     """The rows of some launches."""
     memory, adapter, kernel = torch.zeros(64), Adapter(), Kernel()

@@ -196,7 +196,8 @@ PLANTS = {
         ((("JUNK = 64", "JUNK = 65"),),), (("carry = torch.zeros(N)\n", EMPTY),),
     ),
     "all-reduce": Plant(
-        r"other bytes in g given to launch 3 of updated .*only on rank",
+        "other bytes in g given to launch 3 of updated .*"
+        r"g was computed by c10d::allreduce_ at \S+ only on rank 0;",
         ((("all_reduce(g)", "all_reduce(g.clone() if (rank, step) == (1, 2) else g)"),),), ranks=2,
     ),
     "state": Plant(

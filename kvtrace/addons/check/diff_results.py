@@ -384,27 +384,16 @@ def _other_order_of_sums(a: DigestedLaunch, b: DigestedLaunch, side: Snapshot) -
     module = _module(b, side)
     if module is None:
         return
-    constants_before, constants_after = _constants(a), _constants(b)
     reasons = list(unordered(module))
     if any(op.name in _SUMMING for op in module.ops):
-        reasons += [
-            f"{name} {value} → {constants_after[name]}"
-            for name, value in constants_before.items()
-            if name in constants_after and constants_after[name] != value
-        ]
+        facts = fact_changes(*(specialization(launch.kernel) for launch in (a, b)))
+        constants = [fact for fact in facts if fact.what.startswith("constexpr ")]
+        reasons += [str(fact).removeprefix("constexpr ") for fact in constants]
     if reasons:
         yield (
             f"{b.kernel['name']} had arguments of other shapes, for which it may sum in another "
             f"order: {'; '.join(reasons)}"
         )
-
-
-def _constants(launch: DigestedLaunch) -> dict[str, str]:
-    return {
-        parameter["name"]: parameter["constexpr"]
-        for parameter in launch.kernel["signature"] or ()
-        if parameter["constexpr"] is not None
-    }
 
 
 def _module(launch: DigestedLaunch, side: Snapshot) -> Module | None:

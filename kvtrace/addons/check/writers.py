@@ -25,7 +25,7 @@ _TABLES: Final = {
 _NAMED: Final = 5
 _FOLLOWED: Final = 32
 #: Tensors of operators, each with the address of its storage. Collectives write what they are
-#: given, which their schemas do not say; a tensor without elements has no address.
+#: given, which their schemas do not say; set_ hands a storage on; without elements none is there.
 _TOUCHED: Final = """
     CREATE TEMPORARY TABLE touched AS
     SELECT record, epoch_ns(begin) AS begin, operator_id, tensor,
@@ -35,7 +35,7 @@ _TOUCHED: Final = """
         SELECT record, begin, operator_id, name, unnest(tensors) AS tensor,
             unnest(addresses) AS address
         FROM operations JOIN operators USING (operator_id)
-    ) WHERE address != 0
+    ) WHERE address != 0 AND name NOT LIKE 'aten::set_.%'
 """
 _ARGUMENT: Final = """
     SELECT addresses[$position] - $offset, $bytes, epoch_ns(enter) FROM launches WHERE seq = $seq
@@ -86,14 +86,13 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Writers:
-    """Operations that made an argument's bytes, in their order, from all that they read.
+    """Operations that made an argument's bytes, in their order; () if a launch wrote it last.
 
-    `is_followed`: operators alone wrote the argument itself. `unwritten` is the first tensor of
-    them that none wrote since its creation: its name ("" for the argument) and its creation.
+    `unwritten` is the first tensor that none wrote since its creation, of those that were read: its
+    name ("" for the argument) and its creation.
     """
 
     operations: Sequence[Operation] = ()
-    is_followed: bool = False
     unwritten: tuple[str, Operation] | None = None
 
 
@@ -125,8 +124,7 @@ def _followed(database: duckdb.DuckDBPyConnection, place: tuple[int, int, int]) 
     """
     operators = {row[0]: row[1:] for row in database.execute(_OPERATORS).fetchall()}
     storages: list[tuple[int, int, int, str]] = [(*place, "")]
-    operations = dict[int, Operation]()
-    unwritten, is_followed = None, False
+    operations, unwritten = dict[int, Operation](), None
     for storage, size, until, tensor in storages:
         values = {"storage": storage, "bytes": size, "until": until}
         events = database.execute(_EVENTS, values).fetchall()
@@ -138,13 +136,11 @@ def _followed(database: duckdb.DuckDBPyConnection, place: tuple[int, int, int]) 
         if calls and not last_launch and unwritten is None:
             is_empty = all(call.name.startswith("aten::empty") for call in calls.values())
             unwritten = (tensor, next(iter(calls.values()))) if is_empty else None
-        is_followed = is_followed or (not tensor and bool(calls))
         operations |= calls
         for read in database.execute(_READ, {"records": list(calls)}).fetchall():
             is_new = all(read[0] != other[0] for other in storages)
             storages += [read] if is_new and len(storages) < _FOLLOWED else []
-    in_order = sorted(operations.values(), key=lambda call: call.begin)
-    return Writers(in_order, is_followed, unwritten)
+    return Writers(sorted(operations.values(), key=lambda call: call.begin), unwritten)
 
 
 def writers_text(name: str, before: Writers, after: Writers, names: tuple[str, str]) -> str:
@@ -152,13 +148,9 @@ def writers_text(name: str, before: Writers, after: Writers, names: tuple[str, s
 
     `names` are those of the sides.
     """
-    unwritten = _unwritten_text(name, before, after, names)
-    is_argument = any(side.unwritten and not side.unwritten[0] for side in (before, after))
-    if is_argument or not before.is_followed or not after.is_followed:
-        return unwritten if is_argument else ""
     sides = before.operations, after.operations
     counts = [Counter(call.name for call in side) for side in sides]
-    if counts[0] != counts[1]:
+    if all(sides) and counts[0] != counts[1]:
         texts = [
             f"{next(call.text for call in reversed(side) if call.name in extra)} only {when}"
             for side, extra, when in (
@@ -168,8 +160,14 @@ def writers_text(name: str, before: Writers, after: Writers, names: tuple[str, s
             if extra
         ]
         return f"{name} was computed by {' and '.join(texts)}"
-    if unwritten:
-        return unwritten
+    for writers, when in ((after, names[1]), (before, names[0])):
+        if writers.unwritten is not None:
+            tensor, made = writers.unwritten
+            text = f"{tensor}, from which {name} was computed," if tensor else name
+            since = f"since {made.text} made it" + ("" if when == "now" else f" {when}")
+            return f"no recorded operator or launch wrote {text} {since}: uninitialized memory"
+    if not all(sides):
+        return ""
     if names[1] == "now":  # ranks have batches of their own
         for old, new in zip(*sides, strict=True):
             if text := _other_tensors(old, new):
@@ -180,17 +178,6 @@ def writers_text(name: str, before: Writers, after: Writers, names: tuple[str, s
         f"the same operators computed {name} ({', '.join(listed[:_NAMED])}{more}), so one got "
         "other inputs or random numbers, or is not deterministic"
     )
-
-
-def _unwritten_text(name: str, before: Writers, after: Writers, names: tuple[str, str]) -> str:
-    """Return a sentence on memory that nothing recorded wrote; "" if there is none."""
-    for side, when in ((after, names[1]), (before, names[0])):
-        if side.unwritten is not None:
-            tensor, made = side.unwritten
-            text = f"{tensor}, from which {name} was computed," if tensor else name
-            made_text = f"since {made.text} made it" + ("" if when == "now" else f" {when}")
-            return f"no recorded operator or launch wrote {text} {made_text}: uninitialized memory"
-    return ""
 
 
 def _other_tensors(old: Operation, new: Operation) -> str:
