@@ -12,7 +12,6 @@ long as there is room. Ends with 1 if anything is not as it should be.
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from kvtrace.addons.check.recording import memory_needed  # noqa: E402
 from kvtrace.schema.runs import plain_rows  # noqa: E402
 from kvtrace.schema.trace import open_trace  # noqa: E402
 from kvtrace.schema.validation import validate  # noqa: E402
+from tests.gpu.side_streams import launch_on_streams  # noqa: E402
 
 COUNT = 10_000
 problems: list[str] = []
@@ -111,24 +111,15 @@ def in_place(folder: Path) -> None:
 
 
 def streams(folder: Path) -> None:
-    side = [torch.cuda.Stream() for _ in range(3)]
     tensors = [torch.randn(COUNT, device="cuda") for _ in range(9)]
     wanted = sorted((content(t), content(t * 2)) for t in tensors)
-    torch.cuda.synchronize()
 
-    def work(number: int) -> None:
-        with torch.cuda.stream(side[number]):
-            for each in range(number, 9, 3):
-                torch.cuda._sleep(1_000_000)
-                doubled[blocks(COUNT)](tensors[each], COUNT, BLOCK=1024)
-                tensors[each].zero_()
+    def launch(each: int) -> None:
+        doubled[blocks(COUNT)](tensors[each], COUNT, BLOCK=1024)
+        tensors[each].zero_()
 
     with kvtrace.capture(folder, check="kernel:doubled"):
-        threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        launch_on_streams(launch)
     launches, memory, _ = kept(folder)
     seqs = [row["seq"] for row in launches]
     found = sorted((memory[s, 0, "before"][1], memory[s, 0, "after"][1]) for s in seqs)

@@ -26,6 +26,7 @@ sys.path.insert(0, str(ROOT))
 import kvtrace  # noqa: E402
 from kvtrace.schema.contents import contents_of  # noqa: E402
 from kvtrace.schema.trace import open_trace  # noqa: E402
+from tests.gpu.side_streams import launch_on_streams  # noqa: E402
 
 COUNT = 10_000
 problems: list[str] = []
@@ -108,25 +109,16 @@ def overwritten(folder: Path) -> None:
 
 def streams(folder: Path) -> None:
     x = torch.randn(COUNT, device="cuda")
-    side = [torch.cuda.Stream() for _ in range(3)]
     indices = [torch.randperm(COUNT, device="cuda") for _ in range(9)]
     outs = [torch.empty(COUNT, device="cuda") for _ in range(9)]
-    torch.cuda.synchronize()
 
-    def work(number: int) -> None:
-        with torch.cuda.stream(side[number]):
-            for each in range(number, 9, 3):
-                torch.cuda._sleep(1_000_000)
-                gathered[blocks(COUNT)](x, indices[each], outs[each], COUNT, BLOCK=1024)
-                indices[each].mul_(0)
+    def launch(each: int) -> None:
+        gathered[blocks(COUNT)](x, indices[each], outs[each], COUNT, BLOCK=1024)
+        indices[each].mul_(0)
 
     wanted = [index.cpu() for index in indices]
     with kvtrace.capture(folder):
-        threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        launch_on_streams(launch)
     torch.cuda.synchronize()
     right = all(torch.equal(o.cpu(), x.cpu()[i]) for o, i in zip(outs, wanted, strict=True))
     check(right, "results on streams of three threads")

@@ -10,7 +10,6 @@ Ends with 1 if anything is not as it should be.
 """
 
 import argparse
-import os
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,7 @@ sys.path[:0] = [str(ROOT)]
 
 from kvtrace.converters.diff import Difference, compare, headline_text  # noqa: E402
 from kvtrace.schema.trace import resolve  # noqa: E402
+from tests.gpu.check_ranks import environment  # noqa: E402
 
 PROGRAM = """
 import torch
@@ -72,12 +72,12 @@ def record(base: Path, name: str, rounds: int) -> Path:
     folder.mkdir()
     program = folder / "program.py"
     program.write_text(PROGRAM.replace("ROUNDS", str(rounds)))
-    environment = os.environ | {
-        "KVTRACE": str(folder / "out"),
-        "KVTRACE_MODE": "timeline",
-        "PYTHONPATH": os.pathsep.join((str(ROOT), os.environ.get("PYTHONPATH", ""))),
-    }
-    subprocess.run([sys.executable, str(program)], cwd=folder, env=environment, check=True)
+    subprocess.run(
+        [sys.executable, str(program)],
+        cwd=folder,
+        env=environment(folder / "out", "cuda"),
+        check=True,
+    )
     return folder / "out"
 
 

@@ -28,6 +28,7 @@ from kvtrace.evaluate import Storage, TensorArgument, evaluate  # noqa: E402
 from kvtrace.ir.integers import counter_ranges, wraps_around  # noqa: E402
 from kvtrace.verdicts.judge import judge  # noqa: E402
 from tests.verdicts.calls import call, tensor  # noqa: E402
+from tests.verdicts.looping_kernels import copied_by_grid, summed  # noqa: E402
 
 MOST = 2**31 - 1
 ROOM = 4096
@@ -73,22 +74,6 @@ def read(x, out, first, end, step, ROOM: tl.constexpr):
     for k in range(first, end, step):
         tl.store(out + trip, tl.load(x + k), mask=trip < ROOM)
         trip += 1  # noqa: SIM113
-
-
-@triton.jit
-def summed(x, y, n, B: tl.constexpr):
-    total = tl.zeros([B], tl.float32)
-    for k in range(0, n, B):
-        at = k + tl.arange(0, B)
-        total += tl.load(x + at, mask=at < n, other=0.0)
-    tl.store(y + tl.arange(0, B), total)
-
-
-@triton.jit
-def copied_by_grid(x, y, n, B: tl.constexpr):
-    for k in range(tl.program_id(0) * B, n, tl.num_programs(0) * B):
-        at = k + tl.arange(0, B)
-        tl.store(y + at, tl.load(x + at, mask=at < n), mask=at < n)
 
 
 problems: list[str] = []

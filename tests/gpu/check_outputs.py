@@ -12,7 +12,6 @@ fast both kernels are; ends with 1 if anything is not as it should be.
 import statistics
 import sys
 import tempfile
-import threading
 import time
 import traceback
 from pathlib import Path
@@ -39,6 +38,7 @@ from kvtrace.addons.check.recording.host_kernels import digest, flags  # noqa: E
 from kvtrace.converters.diff import compare  # noqa: E402
 from kvtrace.schema.runs import plain_rows  # noqa: E402
 from kvtrace.schema.trace import open_trace, resolve  # noqa: E402
+from tests.gpu.side_streams import launch_on_streams  # noqa: E402
 
 TYPES = {
     "fp64": torch.float64, "fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16,
@@ -171,23 +171,14 @@ def born(folder: Path) -> None:
 
 
 def streams(folder: Path) -> None:
-    side = [torch.cuda.Stream() for _ in range(3)]
     xs = [torch.rand(COUNT, device="cuda") + 0.5 for _ in range(9)]
     outs = [torch.empty(COUNT, device="cuda") for _ in range(9)]
-    torch.cuda.synchronize()
 
-    def work(number: int) -> None:
-        with torch.cuda.stream(side[number]):
-            for each in range(number, 9, 3):
-                torch.cuda._sleep(1_000_000)
-                launched(logarithms, xs[each], outs[each])
+    def launch(each: int) -> None:
+        launched(logarithms, xs[each], outs[each])
 
     with kvtrace.capture(folder, check="finite,digest"):
-        threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        launch_on_streams(launch)
         torch.cuda.synchronize()
     wanted = {digest(content(each)) for each in (*xs, *outs)}
     found = {row["digest"] % (1 << 64) for row in rows(folder, "digests")}

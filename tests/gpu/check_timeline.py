@@ -16,28 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import triton
-import triton.language as tl
+from capture_profiled import added, doubled
 from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
 import kvtrace
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
-
-
-@triton.jit
-def added(x, y, out, n, BLOCK: tl.constexpr):
-    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    total = tl.load(x + lanes, mask=lanes < n) + tl.load(y + lanes, mask=lanes < n)
-    tl.store(out + lanes, total, mask=lanes < n)
-
-
-@triton.jit
-def doubled(x, out, n, BLOCK: tl.constexpr):
-    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(out + lanes, tl.load(x + lanes, mask=lanes < n) * 2, mask=lanes < n)
-
 
 N = 1 << 22
 
