@@ -48,7 +48,6 @@ from kvtrace.evaluate.turns import Turns
 from kvtrace.evaluate.types import ValueType
 from kvtrace.evaluate.values import Array, SharedView, Unknown, constant_sum, unknown_of
 from kvtrace.ir import Module, Op
-from kvtrace.ir.asynchronous import COUNTED_APART
 from kvtrace.ir.model import once_per_module
 from kvtrace.ir.ops import PARTITIONED
 
@@ -58,12 +57,8 @@ ORDERS: Final[tuple[Order, ...]] = get_args(Order)
 
 @once_per_module
 def needs_clocks(module: Module) -> bool:
-    """Return whether a module has ops that barriers alone order: partitions, arrivals, tcgen05.
-
-    Also if it copies by AMD's data mover and in groups, as waits for each do not count the other.
-    """
-    names = {op.name for op in module.ops}
-    return not names.isdisjoint(PARTITIONED) or names >= COUNTED_APART
+    """Return whether a module has ops that barriers alone order: partitions, arrivals, tcgen05."""
+    return any(op.name in PARTITIONED for op in module.ops)
 
 
 class _Current(threading.local):
@@ -281,43 +276,19 @@ class PartitionedMemory(SharedMemory):
         self._program(scope).version += 1  # a wait may have too few bytes
 
     def commit(self, scope: Scope, kind: str = "copies") -> None:
-        """Close the partition's group of copies of a kind."""
+        """Close the partition's group of copies, or begin another operation of a kind."""
         self._partition(self._program(scope)).begun[kind] += 1
-
-    def wait(self, scope: Scope, most_in_flight: int, kind: str = "copies") -> None:
-        """Complete the copies of all the partition's groups but the last `most_in_flight`."""
-        self._end(scope, kind, most_in_flight)
 
     def begin_reads(self, op: Op, scope: Scope, views: Sequence[SharedView]) -> None:
         """Begin an asynchronous product that reads views until the wait for it."""
         for view in views:
             self.read(op, view, "products")
-        self._partition(self._program(scope)).begun["products"] += 1
+        self.commit(scope, "products")
 
-    def end_reads(self, scope: Scope, most_pending: int) -> None:
-        """End the reads of all the partition's products but the last `most_pending`."""
-        self._end(scope, "products", most_pending)
-
-    def read_to_store(self, op: Op, scope: Scope, view: Any, kind: str = "stores") -> Any:
-        """Return a view's contents, which a copy to global memory reads until the wait for it."""
-        value = self.read(op, view, kind)
-        self._partition(self._program(scope)).begun[kind] += 1
-        return value
-
-    def end_stores(self, scope: Scope, most_pending: int) -> None:
-        """End the reads of all the partition's stores but the last `most_pending`."""
-        self._end(scope, "stores", most_pending)
-
-    def begin_product(self, scope: Scope, *, ends: bool) -> None:
-        """Begin a product of the tensor core; `ends`: the program waits for it at once."""
+    def wait(self, scope: Scope, most_in_flight: int, kind: str = "copies") -> None:
+        """End all that the partition has begun of a kind, but the last `most_in_flight`."""
         partition = self._partition(self._program(scope))
-        partition.begun["tensor core"] += 1
-        if ends:
-            self._end(scope, "tensor core", 0)
-
-    def _end(self, scope: Scope, kind: str, most_pending: int) -> None:
-        partition = self._partition(self._program(scope))
-        ended = max(partition.begun[kind] - most_pending, 0)
+        ended = max(partition.begun[kind] - most_in_flight, 0)
         component = partition.kinds[kind]
         partition.clock[component] = max(partition.clock[component], ended)
         if kind in partition.copies:
@@ -432,7 +403,7 @@ class PartitionedMemory(SharedMemory):
             f"{barrier.phase} of its barrier, of parity {parity & 1}, has {barrier.arrived} of "
             f"{barrier.needed} arrivals{bytes_text}"
         )
-        if not self._complete:
+        if not self.complete:
             raise UnsupportedOp(f"{text}, as far as is known")
         if program.turns is None:
             self.stuck = (op,)

@@ -9,7 +9,7 @@ defect of the compiler.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -97,38 +97,44 @@ class _Transfer:
 
     def part(self, rows: Array) -> _Transfer:
         """Return the transfer of the programs at `rows`."""
+        if len(rows) == len(self.programs):
+            return self
         return _Transfer(
-            [select_rows(view, rows) for view in self.views],
+            [replace(view, start=view.start[rows]) for view in self.views],
             [plane if plane.shape[0] == 1 else plane[rows] for plane in self.planes],
             self.programs[rows],
             self.until[rows],
             self.barriers,
         )
 
-
-def select_rows(view: SharedView, rows: Array) -> SharedView:
-    """Return a view restricted to the programs at `rows`."""
-    return SharedView(view.buffer, view.start[rows], view.lanes)
+    def end(self) -> None:
+        """Write what a copy brings; a read only ends."""
+        for view in self.views:
+            counted = view.buffer.arriving if self.planes else view.buffer.read
+            counted[view.units] -= 1
+            for plane, arrived in zip(view.buffer.planes, self.planes, strict=bool(self.planes)):
+                plane[view.places] = arrived
 
 
 class SharedMemory:
-    """The shared memory of one launch; `faults` has a message per op that ran too early."""
+    """The shared memory of one launch; `faults` has a message per op that ran too early.
+
+    It is `complete` if each op surely ran at a known address.
+    """
 
     def __init__(self, programs: int) -> None:
         self.faults: dict[str, None] = {}
-        self._copies: list[_Transfer] = []
-        self._reads: list[_Transfer] = []
+        self._in_flight: dict[str, list[_Transfer]] = {
+            kind: [] for kind in ("copies", "tiles", "products", "stores")
+        }
         self._programs = programs
         self._unknown: Unknown | None = None
-        self._complete = True
+        self.complete = True
 
     @cached_property
-    def _closed_groups(self) -> NDArray[np.int64]:
-        return np.zeros(self._programs, np.int64)
-
-    @cached_property
-    def _begun_products(self) -> NDArray[np.int64]:
-        return np.zeros(self._programs, np.int64)
+    def _begun(self) -> dict[str, NDArray[np.int64]]:
+        """Closed groups of copies, and products, of each program."""
+        return {kind: np.zeros(self._programs, np.int64) for kind in self._in_flight}
 
     # -- contents --------------------------------------------------------------------------------
 
@@ -160,10 +166,6 @@ class SharedMemory:
         if early.any():
             self._note(op, READS_EARLY)
         return self._joined(view.buffer.contents(view), early)
-
-    def contents_of(self, op: Op, value: Any) -> Any:
-        """Return the contents of an operand in shared memory; return others unchanged."""
-        return self.read(op, value) if isinstance(value, SharedView) else value
 
     def write(
         self, op: Op, scope: Scope, view: Any, value: Any, type_: ValueType, kind: str = ""
@@ -203,7 +205,7 @@ class SharedMemory:
             unknown = Unknown(frozenset({scope.reason}))
         if unknown is None:
             return False
-        self._complete = False
+        self.complete = False
         if isinstance(view, SharedView):
             view.buffer.owner.unknown = unknown
         else:
@@ -233,38 +235,46 @@ class SharedMemory:
         self, op: Op, scope: Scope, view: Any, value: Any, type_: ValueType, barrier: Any = None,
         kind: str = "copies",
     ) -> None:  # fmt: skip
-        """Begin a copy to a view, which arrives at the wait for its group or barrier.
-
-        `kind` is that of a group, which only clocks distinguish: other programs have one kind.
-        """
-        del kind
+        """Begin a copy to a view, which arrives at the wait for its group or barrier."""
         if self._note_unknown_write(scope, view, value):
             return
         self._check_reads(op, view)
         view.buffer.arriving[view.units] += 1
-        until, barriers = self._closed_groups[scope.linear] + 1, None
+        until, barriers = self._begun[kind][scope.linear] + 1, None
         if barrier is not None:
             until, barriers = _barrier_index(barrier), barrier.buffer
         planes = self._planes(value, type_)
-        self._copies.append(_Transfer([view], planes, scope.linear, until, barriers))
+        copy = _Transfer([view], planes, scope.linear, until, barriers)
+        self._in_flight[kind].append(copy)
 
     def commit(self, scope: Scope, kind: str = "copies") -> None:
-        """Close the current group of copies of the scope's programs."""
-        del kind
-        self._closed_groups[scope.linear] += 1
+        """Close the group of copies of the scope's programs, or begin a product or store."""
+        self._begun[kind][scope.linear] += 1
 
     def wait(self, scope: Scope, most_in_flight: int, kind: str = "copies") -> None:
-        """Complete the copies of all groups but the last `most_in_flight`."""
-        del kind
-        ended = self._closed_groups - most_in_flight
-        self._copies = _end_transfers(
-            self._copies,
-            lambda copy: (
-                copy.barriers is None
-                and _in_scope(copy, scope) & (copy.until <= ended[copy.programs])
+        """End all groups of copies, or products, but the last `most_in_flight`."""
+        ended = self._begun[kind] - most_in_flight
+        self._end(
+            kind,
+            lambda transfer: (
+                transfer.barriers is None
+                and _in_scope(transfer, scope) & (transfer.until <= ended[transfer.programs])
             ),
-            _complete_copy,
         )
+
+    def _end(self, kind: str, is_over: Callable[[_Transfer], Any]) -> list[Array]:
+        """End the transfers (or their programs) that are over; return what they lasted until."""
+        remaining, lasted = [], []
+        for transfer in self._in_flight[kind]:
+            over = np.broadcast_to(is_over(transfer), (len(transfer.programs),))
+            if over.any():
+                ended = transfer.part(np.flatnonzero(over))
+                ended.end()
+                lasted.append(ended.until)
+            if not over.all():
+                remaining.append(transfer.part(np.flatnonzero(~over)))
+        self._in_flight[kind] = remaining
+        return lasted
 
     def begin_phases(self, scope: Scope, barrier: Any, count: int = 1) -> None:
         """Reset a barrier to phase 0; only programs with clocks count arrivals."""
@@ -284,19 +294,12 @@ class SharedMemory:
             return
         phases, places = barrier.buffer.planes[0], _barrier_index(barrier)
         due = ((phases[places] & 1) == parity) & active
-        landed: list[Array] = []
-
-        def land(copy: _Transfer) -> None:
-            landed.append(copy.until)
-            _complete_copy(copy)
-
-        self._copies = _end_transfers(
-            self._copies,
+        landed = self._end(
+            "copies",
             lambda copy: copy.barriers is barrier.buffer and np.isin(copy.until, places[due]),
-            land,
         )
         arrived = np.concatenate([*landed, np.zeros(0, np.int64)])
-        if self._complete and not np.isin(places[due], arrived).all():
+        if self.complete and not np.isin(places[due], arrived).all():
             raise Deadlock(
                 f"{op.name} at {place(op)} in kernel {scope.launch.kernel!r} waits forever: no "
                 "copy in flight completes its barrier"
@@ -307,28 +310,18 @@ class SharedMemory:
 
     def read_to_store(self, op: Op, scope: Scope, view: Any, kind: str = "stores") -> Any:
         """Return a view's contents, which a copy to global memory reads until the wait for it."""
-        if kind != "stores":
-            self.commit(scope)
-        return self.read(op, view)
+        value = self.read(op, view, kind)
+        self.commit(scope, kind)
+        return value
 
     def begin_reads(self, op: Op, scope: Scope, views: Sequence[SharedView]) -> None:
         """Mark views as read by an asynchronous product until the wait for the product."""
         del op
-        self._begun_products[scope.linear] += 1
+        self.commit(scope, "products")
         for view in views:
             view.buffer.read[view.units] += 1
-        self._reads.append(_Transfer(views, (), scope.linear, self._begun_products[scope.linear]))
-
-    def end_reads(self, scope: Scope, most_pending: int) -> None:
-        """End the reads of all products but the last `most_pending`."""
-        ended = self._begun_products - most_pending
-        self._reads = _end_transfers(
-            self._reads,
-            lambda transfer: (
-                _in_scope(transfer, scope) & (transfer.until <= ended[transfer.programs])
-            ),
-            _end_read,
-        )
+        begun = self._begun["products"][scope.linear]
+        self._in_flight["products"].append(_Transfer(views, (), scope.linear, begun))
 
 
 def _barrier_index(barrier: SharedView) -> Array:
@@ -340,35 +333,3 @@ def _in_scope(transfer: _Transfer, scope: Scope) -> Array:
     if transfer.programs is scope.linear:
         return np.ones(len(transfer.programs), np.bool_)
     return np.isin(transfer.programs, scope.linear)
-
-
-def _end_transfers(
-    transfers: list[_Transfer],
-    is_over: Callable[[_Transfer], Any],
-    end: Callable[[_Transfer], None],
-) -> list[_Transfer]:
-    """Call `end` for the transfers (or their programs) that are over; return the remaining ones."""
-    remaining = []
-    for transfer in transfers:
-        rows = np.broadcast_to(is_over(transfer), (len(transfer.programs),))
-        if rows.all():
-            end(transfer)
-        elif rows.any():
-            end(transfer.part(np.flatnonzero(rows)))
-            remaining.append(transfer.part(np.flatnonzero(~rows)))
-        else:
-            remaining.append(transfer)
-    return remaining
-
-
-def _complete_copy(copy: _Transfer) -> None:
-    (view,) = copy.views
-    places = view.places
-    view.buffer.arriving[view.units] -= 1
-    for plane, arrived in zip(view.buffer.planes, copy.planes, strict=True):
-        plane[places] = arrived
-
-
-def _end_read(read: _Transfer) -> None:
-    for view in read.views:
-        view.buffer.read[view.units] -= 1

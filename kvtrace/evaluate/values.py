@@ -162,16 +162,19 @@ class SharedView:
     """A part of one allocation of the memory that a program's threads share.
 
     `start` is the first place of each program's part in the buffer, `lanes` (of the view's shape)
-    the distance of each element from there.
+    the distance of each element from there; or elements are `picked`, by each program's places.
     """
 
     buffer: Any
     start: Array
     lanes: Array
+    picked: Array | None = None
 
     @property
     def places(self) -> Array:
         """The places in the buffer of each program's elements."""
+        if self.picked is not None:
+            return self.picked
         places: Array = self.start.reshape(-1, *(1,) * self.lanes.ndim) + self.lanes
         return places
 

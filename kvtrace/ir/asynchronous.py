@@ -107,9 +107,6 @@ ADDRESSING: Final = WITHOUT_ACT | PARTITIONED | frozenset(ACTS)
 
 VIEWING: Final = frozenset({Act.INDEX, Act.PART, Act.TURN, Act.RESHAPE, Act.RETYPE})
 
-#: Ops of AMD's two counters of copies in flight: of tiles (TDM), and of groups.
-COUNTED_APART: Final = frozenset({"amdg.async_tdm_wait", "ttg.async_commit_group"})
-
 _STARTING: Final = frozenset({Act.COPY, Act.ARRIVE, Act.PRODUCT, Act.STORE})
 _IN_FLIGHT_ATTRIBUTE: Final = {
     Act.WAIT_COPIES: "num", Act.WAIT_PRODUCTS: "pendings", Act.WAIT_STORES: "pendings",

@@ -16,6 +16,7 @@ and reductions are swizzled in shared memory it does not tell.
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from kvtrace.backends.compiled_kernels.generic import GenericFormFailed, parsed_by_triton
@@ -36,6 +37,8 @@ _PADDED: Final = re.compile(
 )
 _PAD: Final = re.compile(r"(\d+):\+(\d+)")
 _SEVERAL_CTAS: Final = re.compile(r'"ttg\.num-ctas" = (?!1 )')
+_Pads = Sequence[tuple[int, int]]
+"""After how many elements how many stay unused."""
 _POINTER_BITS: Final = 64
 _VECTOR_BITS: Final = 128
 _WORD_BITS: Final = 32
@@ -47,13 +50,15 @@ _STORED: Final = {"offset": "offset", "block": "block"}
 
 
 class _Value(NamedTuple):
-    """A value's linear layout, and the bits of an element, extents and pads in shared memory."""
+    """A value's linear layout, the bits that an element has in memory, and extents."""
 
     layout: Any
     bits: int
-    is_shared: bool
     extents: list[int]
-    pads: tuple[tuple[int, int], ...]
+
+
+class _UnknownLayout(Exception):
+    """A layout of which Triton is not asked, with its name."""
 
 
 def layout_costs(ttgir: str, ops: Sequence[LayoutOp]) -> list[LayoutCost]:
@@ -87,19 +92,19 @@ def _costs(ttgir: str, ops: Iterable[LayoutOp]) -> list[LayoutCost]:
     arguments = ", ".join(f"%a{place}: {name}" for name, place in places.items())
     text = f"module {{ tt.func public @types({arguments}) {{ tt.return }} }}"
     aliases = "".join(_ALIAS.findall(ttgir))
-    pads = {match[1]: match[2] for match in _PADDED.finditer(aliases)}
+    padded = {match[1]: _PAD.findall(match[2]) for match in _PADDED.finditer(aliases)}
     with parsed_by_triton(_PADDED.sub(_unpadded, aliases) + text) as (module, context, _):
         builder, function = GluonOpBuilder(context), module.get_function("types")
-        return [
-            _cost(
-                builder,
-                op,
-                function.args(places[op.source]),
-                function.args(places[op.target]),
-                pads,
-            )
-            for op in ops
-        ]
+        costs = []
+        for op in ops:
+            source, target = (function.args(places[name]) for name in (op.source, op.target))
+            pairs = (padded.get(alias, ()) for alias in re.findall(r"#\w+", op.source + op.target))
+            pads = [(int(every), int(pad)) for every, pad in chain.from_iterable(pairs)]
+            try:
+                costs.append(_cost(builder, op, source, target, pads))
+            except _UnknownLayout as error:
+                costs.append(LayoutCost(None, str(error)))
+        return costs
 
 
 def _unpadded(padded: re.Match[str]) -> str:
@@ -110,29 +115,20 @@ def _unpadded(padded: re.Match[str]) -> str:
     return f"{padded[1]} = #ttg.shared_linear<{{{padded[4]}}}, alignment = 16>"
 
 
-def _cost(
-    builder: Any, op: LayoutOp, source: Any, target: Any, pads: Mapping[str, str]
-) -> LayoutCost:
+def _cost(builder: Any, op: LayoutOp, source: Any, target: Any, pads: _Pads) -> LayoutCost:
     if op.converts:
-        first, second = _value(builder, source), _value(builder, target)
-    else:
-        name, memory, tensor = op.source, source, target
-        if "memdesc" in op.target:
-            name, memory, tensor = op.target, target, source
-        alias = re.search(r"#\w+", name)
-        second = _value(builder, memory, pads=pads.get(alias[0], "") if alias else "")
-        first = _value(builder, tensor, None if isinstance(second, str) else second.extents)
-    if isinstance(first, str) or isinstance(second, str):
-        return LayoutCost(None, first if isinstance(first, str) else str(second))
-    return _conversion_cost(first, second) if op.converts else LayoutCost(_bank_ways(first, second))
+        return _conversion_cost(_value(builder, source), _value(builder, target))
+    tensor, memory = (source, target) if "memdesc" in op.target else (target, source)
+    buffer = _value(builder, memory)
+    return LayoutCost(_bank_ways(_value(builder, tensor, buffer.extents), buffer, pads))
 
 
-def _value(
-    builder: Any, handle: Any, extents: list[int] | None = None, pads: str = ""
-) -> _Value | str:
-    """Return a value, or why its layout must not reach Triton's functions.
+def _value(builder: Any, handle: Any, extents: list[int] | None = None) -> _Value:
+    """Return a value; `extents` are those of the buffer of which a part is accessed.
 
-    `extents` are those of the buffer of which a part is accessed.
+    Raises:
+        _UnknownLayout: Its layout must not reach Triton's functions.
+
     """
     from triton._C.libtriton.linear_layout import LinearLayout
 
@@ -140,7 +136,7 @@ def _value(
     unknown = sorted(set(_ATTRIBUTE.findall(name)) - _KNOWN)
     elements = _ELEMENTS.search(name)
     if unknown or elements is None:
-        return f"Triton has no linear layout of {', '.join(unknown) or name}"
+        raise _UnknownLayout(f"Triton has no linear layout of {', '.join(unknown) or name}")
     shape = [int(extent) for extent in elements[1].split("x")[:-1]]
     if allocated := _ALLOCATED.search(name):
         shape = [int(extent) for extent in allocated[1].split("x")][-len(shape) :]
@@ -152,18 +148,17 @@ def _value(
     axes = [f"dim{axis}" for axis in range(len(shape))]
     layout = LinearLayout.from_bases(bases, axes, extents or shape, False)
     bits = max(8, int(elements[2] or _POINTER_BITS))
-    between = tuple((int(every), int(pad)) for every, pad in _PAD.findall(pads))
-    return _Value(layout, bits, is_shared, shape, between)
+    return _Value(layout, bits, shape)
 
 
-def _bank_ways(tensor: _Value, memory: _Value) -> int:
+def _bank_ways(tensor: _Value, memory: _Value, pads: _Pads) -> int:
     """Return how often the lanes that are served at once access a bank: at most, with pads."""
     moved = dict(tensor.layout.invert_and_compose(memory.layout).bases)
     registers, lanes, warps, _ = ([basis[0] for basis in moved[name]] for name in _HELD)
-    vector, pads = 1, [number for pair in memory.pads for number in pair]
+    vector = 1
     while vector * 2 * tensor.bits <= _VECTOR_BITS and vector in registers:
         others = {*registers, *lanes, *warps}.difference(_powers(vector * 2))
-        if any(place % (vector * 2) for place in (*others, *pads)):
+        if any(place % (vector * 2) for place in (*others, *chain(*pads))):
             break
         vector *= 2
     words = max(1, vector * tensor.bits // _WORD_BITS)
@@ -173,7 +168,7 @@ def _bank_ways(tensor: _Value, memory: _Value) -> int:
     ways = 1
     for head in _spanned(rest):
         places = [head ^ lane for lane in served]
-        places = [at + sum(at // every * pad for every, pad in memory.pads) for at in places]
+        places = [at + sum(at // every * pad for every, pad in pads) for at in places]
         accessed = {at * tensor.bits // _WORD_BITS for at in places}
         ways = max(ways, *Counter(word % _BANKS for word in accessed).values())
     return ways

@@ -162,10 +162,11 @@ def dot_operands(op: Op) -> Callable[[list[Any], Scope], list[Any]]:
     def operands(values: list[Any], scope: Scope) -> list[Any]:
         operand_values = [values[slot] for slot in slots]
         views = [value for value in operand_values if isinstance(value, SharedView)]
-        if views:
-            operand_values = [
-                scope.launch.shared.contents_of(op, value) for value in operand_values
-            ]
+        shared = scope.launch.shared
+        operand_values = [
+            shared.read(op, value) if isinstance(value, SharedView) else value
+            for value in operand_values
+        ]
         if asynchronous and (views or unknown_of(operand_values) is not None):
             scope.launch.shared.begin_reads(op, scope, views)
         if adds is not None:

@@ -6,7 +6,7 @@ Shared memory, and when copies into it arrive, are in shared_memory.py.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -80,61 +80,34 @@ def local_store(op: Op, _compiler: Compiler) -> Step:
     return step
 
 
-@dataclass(frozen=True)
-class _Picked(SharedView):
-    """The elements of a view at each program's own places."""
-
-    picked: Array
-
-    @property
-    def places(self) -> Array:
-        """The places in the buffer of each program's elements."""
-        return self.picked
-
-
-def _picked(op: Op, values: list[Any], scope: Scope) -> Any:
-    """Return the elements of a view along an axis by an op's tensor of places, or Unknown."""
-    view, along = values[op.operand("shared").id], values[op.operand("place").id]
-    unknown = unknown_of((view, along))
-    if unknown is not None:
-        return unknown
-    type_, axis = value_type(op.operand("place").type), int(attribute(op, "axis")) + 1
-    shape = (scope.programs, *type_.shape)
-    at = np.broadcast_to(full_array(along, type_), shape).astype(np.int64)
-    if at.size and not 0 <= at.min() <= at.max() < view.lanes.shape[axis - 1]:
-        return Unknown(frozenset({f"an element beyond its view ({place(op)})"}))
-    others = np.indices(shape, sparse=True)
-    picked = view.places[(*others[:axis], at, *others[axis + 1 :])]
-    return _Picked(view.buffer, view.start, view.lanes, picked)
-
-
-@semantics("ttg.local_gather")
-def local_gather(op: Op, _compiler: Compiler) -> Step:
-    """Return the step that loads elements of a view by their places along an axis."""
-    result = op.results[0].id
-
-    def step(values: list[Any], scope: Scope) -> None:
-        values[result] = scope.launch.shared.read(op, _picked(op, values, scope))
-
-    return step
-
-
-@semantics("ttg.local_scatter")
-def local_scatter(op: Op, _compiler: Compiler) -> Step:
-    """Return the step that stores a tensor's elements to a view by places along an axis.
+@semantics("ttg.local_gather", "ttg.local_scatter")
+def local_pick(op: Op, _compiler: Compiler) -> Step:
+    """Return the step that loads or stores elements of a view by their places along an axis.
 
     Of elements that are stored to one place, any may be the last.
     """
-    target, source = op.operand("shared").id, op.operand("value").id
-    type_ = value_type(op.operand("value").type)
+    slot, index = op.operand("shared").id, op.operand("place").id
+    stored = None if op.results else op.operand("value")
+    type_, axis = value_type(op.operand("place").type), int(attribute(op, "axis")) + 1
 
     def step(values: list[Any], scope: Scope) -> None:
-        view, value = _picked(op, values, scope), values[source]
-        if isinstance(view, SharedView) and len(np.unique(view.places)) < view.places.size:
-            value = Unknown(frozenset({f"elements stored to one place ({place(op)})"}))
-        elif isinstance(view, Unknown):
-            view, value = values[target], view
-        scope.launch.shared.write(op, scope, view, value, type_)
+        view, at = values[slot], values[index]
+        unknown = unknown_of((view, at))
+        if unknown is None:
+            at = np.broadcast_to(full_array(at, type_), (scope.programs, *type_.shape))
+            others, count = np.indices(at.shape, sparse=True), view.lanes.shape[axis - 1]
+            if at.size and not 0 <= at.min() <= at.max() < count:
+                unknown = Unknown(frozenset({f"an element beyond a view ({place(op)})"}))
+            else:
+                picked = view.places[(*others[:axis], at, *others[axis + 1 :])]
+                view = replace(view, picked=picked)
+                if stored is not None and len(np.unique(picked)) < picked.size:
+                    unknown = Unknown(frozenset({f"elements of one place ({place(op)})"}))
+        if stored is None:
+            values[op.results[0].id] = scope.launch.shared.read(op, unknown or view)
+        else:
+            value = unknown or values[stored.id]
+            scope.launch.shared.write(op, scope, view, value, value_type(stored.type))
 
     return step
 

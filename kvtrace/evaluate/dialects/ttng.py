@@ -40,7 +40,7 @@ def warp_group_dot_wait(op: Op, _compiler: Compiler) -> Step:
     most_pending, pass_on = allowed_in_flight(op), passed_on(op)
 
     def step(values: list[Any], scope: Scope) -> None:
-        scope.launch.shared.end_reads(scope, most_pending)
+        scope.launch.shared.wait(scope, most_pending, "products")
         pass_on(values, scope)
 
     return step

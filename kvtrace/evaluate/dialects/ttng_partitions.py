@@ -172,12 +172,7 @@ def fence_async_shared(_op: Op, _compiler: Compiler) -> Step:
 def async_tma_store_wait(op: Op, _compiler: Compiler) -> Step:
     """Return the step that waits until at most `pendings` stores read shared memory."""
     pendings = int(attribute(op, "pendings"))
-
-    def step(_values: list[Any], scope: Scope) -> None:
-        if isinstance(scope.launch.shared, PartitionedMemory):
-            scope.launch.shared.end_stores(scope, pendings)
-
-    return step
+    return lambda _values, scope: scope.launch.shared.wait(scope, pendings, "stores")
 
 
 # -- tensor memory --------------------------------------------------------------------------------
@@ -277,7 +272,9 @@ def _product_step(
             result = multiply(*factors)
             result = rounding(np.asarray(result + total)) if rounding else result + total
         memory.write(op, scope, added, result, type_, _TENSOR_CORE)
-        memory.begin_product(scope, ends=ends)
+        memory.commit(scope, _TENSOR_CORE)
+        if ends:
+            memory.wait(scope, 0, _TENSOR_CORE)
         for barrier, flag in barriers:
             active = flags_of(values, flag, scope)
             memory.arrive(op, scope, values[barrier], 1, 0, _TENSOR_CORE, active)
@@ -295,11 +292,8 @@ def _flops(op: Op) -> int:
 @semantics("ttng.tmem_copy")
 def tmem_copy(op: Op, compiler: Compiler) -> Step:
     """Return the step that copies shared memory to tensor memory, in the tensor core's order."""
-    source, target, barrier = (
-        op.operand("source").id,
-        op.operand("shared").id,
-        slot_of(op, "barrier"),
-    )
+    source, target = op.operand("source").id, op.operand("shared").id
+    barrier = slot_of(op, "barrier")
     from_type, to_type = (value_type(op.operand(n).type) for n in ("source", "shared"))
     if from_type.shape[-2:] != to_type.shape[-2:]:
         raise unsupported(op, compiler.kernel, "of scales")
@@ -310,7 +304,7 @@ def tmem_copy(op: Op, compiler: Compiler) -> Step:
         if not isinstance(value, Unknown):
             value = full_array(value, from_type).reshape(scope.programs, *to_type.shape)
         memory.write(op, scope, values[target], value, to_type, _TENSOR_CORE)
-        memory.begin_product(scope, ends=False)
+        memory.commit(scope, _TENSOR_CORE)
         if barrier is not None:
             memory.arrive(op, scope, values[barrier], 1, 0, _TENSOR_CORE)
 

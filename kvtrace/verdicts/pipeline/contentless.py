@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, Final, Generic, TypeVar
 
@@ -53,11 +53,6 @@ class _NoMemory(Memory):
 class EmptyShared(SharedMemory):
     """Shared memory without contents that only tracks operations in flight."""
 
-    @property
-    def complete(self) -> bool:
-        """True if each op surely ran at a known address."""
-        return self._complete
-
     def copy(
         self, op: Op, scope: Scope, view: Any, value: Any, type_: ValueType, *until: Any
     ) -> None:
@@ -88,16 +83,15 @@ _Shared = TypeVar("_Shared", bound=EmptyShared)
 class Contentless(Instrument, Generic[_Shared]):
     """An instrument that evaluates only the ops that affect which operations are in flight."""
 
-    shared: _Shared
-
-    def new_memory(self, programs: int) -> _Shared:
-        """Return the shared memories of a launch's programs."""
-        raise NotImplementedError
+    def __init__(self, new_memory: Callable[[int], _Shared]) -> None:
+        """Set what returns the shared memories of a number of programs."""
+        super().__init__()
+        self._new_memory, self.shared = new_memory, new_memory(0)
 
     def begin(self, launch: Launch, values: list[Any]) -> None:
         """Replace the launch's memories by memories without contents."""
         del values
-        self.shared = launch.shared = self.new_memory(prod(launch.grid))
+        self.shared = launch.shared = self._new_memory(prod(launch.grid))
         launch.memory = _NoMemory(launch.arguments, frozenset())
 
     def wrapped(self, op: Op, step: Step) -> Step:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from kvtrace.evaluate.clocks import EarlyAccess
 from kvtrace.evaluate.errors import UNFIT, Deadlock
-from kvtrace.evaluate.partitions import ORDERS, Order, PartitionedMemory
+from kvtrace.evaluate.partitions import ORDERS, PartitionedMemory
 from kvtrace.ir import Module, Op, source_stack
 from kvtrace.ir.ops import PARTITIONING
 from kvtrace.recorded_calls.recorded import Call
@@ -36,9 +37,10 @@ def find_disorder(module: Module, calls: Iterable[Call]) -> list[Finding | None]
     outcomes: list[Finding | None] = []
     takes_turns = any(op.name in PARTITIONING for op in module.ops)
     for call in calls:
-        replays = [_Replay(order) for order in (ORDERS if takes_turns else ORDERS[:1])]
+        orders = ORDERS if takes_turns else ORDERS[:1]
+        replays = [Contentless(partial(_EmptyPartitions, order=order)) for order in orders]
         ends = [_end(module, call, replay) for replay in replays]
-        early = [finding for replay in replays for finding in replay.early()]
+        early = [finding for replay in replays for finding in _early(replay.shared)]
         stuck = [end for end in ends if isinstance(end, Finding)]
         if early or len(stuck) == len(ends):  # what waits forever does so in any order
             outcomes += [*early, *stuck]
@@ -47,7 +49,7 @@ def find_disorder(module: Module, calls: Iterable[Call]) -> list[Finding | None]
     return outcomes
 
 
-def _end(module: Module, call: Call, replay: _Replay) -> Finding | bool:
+def _end(module: Module, call: Call, replay: Contentless[_EmptyPartitions]) -> Finding | bool:
     """Evaluate a call; return a wait that never ends, or whether all was evaluated and known."""
     try:
         replay.run(module, call, call.arguments)
@@ -58,26 +60,14 @@ def _end(module: Module, call: Call, replay: _Replay) -> Finding | bool:
     return replay.shared.complete
 
 
-class _Replay(Contentless["_EmptyPartitions"]):
-    """The evaluation of a call in one order of turns."""
-
-    def __init__(self, order: Order) -> None:
-        super().__init__()
-        self._order = order
-        self.shared = _EmptyPartitions(0)
-
-    def new_memory(self, programs: int) -> _EmptyPartitions:
-        """Return memories of partitions that take turns in the order."""
-        return _EmptyPartitions(programs, self._order)
-
-    def early(self) -> list[Finding]:
-        """Return the accesses that came too early so far, the first one first."""
-        early = self.shared.early.values()
-        return [Finding(e.op, e.other if "{other}" in e.text else None, _text(e)) for e in early]
-
-
 class _EmptyPartitions(EmptyShared, PartitionedMemory):
     """Memory of partitions without contents."""
+
+
+def _early(memory: PartitionedMemory) -> list[Finding]:
+    """Return the accesses that came too early, the first one first."""
+    early = memory.early.values()
+    return [Finding(e.op, e.other if "{other}" in e.text else None, _text(e)) for e in early]
 
 
 def _text(early: EarlyAccess) -> str:

@@ -242,7 +242,7 @@ class _Replay(Contentless[EmptyShared]):
     """The evaluation of a call up to a fault."""
 
     def __init__(self, fault: Fault) -> None:
-        super().__init__()
+        super().__init__(EmptyShared)
         self._fault = fault
         self._executions = 0
 
@@ -251,15 +251,11 @@ class _Replay(Contentless[EmptyShared]):
         """True once the replay has reached the trip at which the op is at fault."""
         return self._executions > max(self._fault.trips, default=0)
 
-    def new_memory(self, programs: int) -> EmptyShared:
-        """Return memories that only track operations in flight."""
-        return EmptyShared(programs)
-
     def wrapped(self, op: Op, step: Step) -> Step:
         """Count the executions of the op at fault; replace ops that compute tensors."""
-        return self._counted(step) if op is self._fault.op else super().wrapped(op, step)
+        if op is not self._fault.op:
+            return super().wrapped(op, step)
 
-    def _counted(self, step: Step) -> Step:
         def counted(values: list[Any], scope: Scope) -> None:
             self._executions += 1
             step(values, scope)
