@@ -14,25 +14,19 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.ampere import async_copy, mma_v2
 
 from tests.backends.gluon_kernels import copy_in
+from tests.gpu.hopper_gluon import MMA, places
 
 ROWS = gl.BlockedLayout([1, 1], [1, 32], [4, 1], [1, 0])
 COLUMNS = gl.BlockedLayout([1, 1], [32, 1], [1, 4], [0, 1])
 FOURS = gl.BlockedLayout([1, 4], [4, 8], [4, 1], [1, 0])
 EIGHTS = gl.BlockedLayout([1, 8], [4, 8], [4, 1], [1, 0])
 DOWN = gl.BlockedLayout([4, 1], [8, 4], [1, 4], [0, 1])
-MMA = gl.NVMMADistributedLayout([2, 0], [2, 2], [16, 8])
-FACTORS = (gl.DotOperandLayout(0, MMA, 2), gl.DotOperandLayout(1, MMA, 2))
+FACTORS = {name: gl.DotOperandLayout(place, MMA.value, 2) for place, name in enumerate("AB")}
 WARPS = 4
 
 
 def swizzle(vector: int, per_phase: int, phases: int) -> gl.SwizzledSharedLayout:
     return gl.SwizzledSharedLayout(vector, per_phase, phases, [1, 0])
-
-
-@gluon.jit
-def places(M: gl.constexpr, N: gl.constexpr, L: gl.constexpr):
-    rows = gl.arange(0, M, layout=gl.SliceLayout(1, L))
-    return rows[:, None] * N + gl.arange(0, N, layout=gl.SliceLayout(0, L))[None, :]
 
 
 @gluon.jit
@@ -119,6 +113,10 @@ def _through(dtype: torch.dtype, stored: Any, loaded: Any, shared: Any, n: int =
     return _case(through, dtype, M=n, N=n, STORED=stored, LOADED=loaded, SHARED=shared)
 
 
+def _multiplied(shared: Any) -> Any:
+    return _case(multiplied, F16, N=64, L=EIGHTS, SHARED=shared, C=MMA.value, **FACTORS)
+
+
 F16, F32, F64, I8 = torch.float16, torch.float32, torch.float64, torch.int8
 PADDED = gl.PaddedSharedLayout.with_identity_for([[64, 1]], [64, 64], [1, 0])
 TURNED = {"N": 64, "L": FOURS, "SHARED": swizzle(1, 1, 1)}
@@ -139,10 +137,8 @@ LAUNCHES: dict[str, Callable[[str], None]] = {
     "permuted view": _case(viewed, VIEW="turned", **TURNED),
     "part of a buffer": _case(viewed, VIEW="part", **TURNED),
     "copied asynchronously": _case(copied, M=64, N=64, L=FOURS, SHARED=swizzle(4, 1, 8)),
-    "multiplied": _case(multiplied, F16, N=64, L=EIGHTS, SHARED=swizzle(8, 1, 8), C=MMA,
-                        A=FACTORS[0], B=FACTORS[1]),
-    "multiplied, unswizzled": _case(multiplied, F16, N=64, L=EIGHTS, SHARED=swizzle(1, 1, 1), C=MMA,
-                                    A=FACTORS[0], B=FACTORS[1]),
+    "multiplied": _multiplied(swizzle(8, 1, 8)),
+    "multiplied, unswizzled": _multiplied(swizzle(1, 1, 1)),
     "product": _case(product, F16, N=64),
     "transpose": _case(transpose, M=64, N=32),
     "sums": _case(sums, M=64, N=32),

@@ -62,10 +62,6 @@ class Instruction(NamedTuple):
     frame: tuple[str, int] | None
 
     @property
-    def is_store(self) -> bool:
-        return self.opcode.startswith("ST")
-
-    @property
     def is_shared(self) -> bool:
         return self.opcode in ("LDS", "LDSM", "STS", "STSM")
 
@@ -203,18 +199,15 @@ def answers(
     }
     waves, conflicts = [], []
     for op in ("ld", "st"):
-        shared = [of for of in accesses if of.is_shared and of.is_store == (op == "st")]
-        ways = [ways_of(lines.get(access.frame)) for access in shared]
+        shared = [of for of in accesses if of.is_shared and of.opcode.lower().startswith(op)]
+        figures = [lines[access.frame].values if access.frame else {} for access in shared]
+        ways = [values.get("bank_ways") for values in figures]
         known = None not in ways
         best = sum(access.best for access in shared) * WARPS
         total = sum(of.best * (way or 0) for of, way in zip(shared, ways, strict=True)) * WARPS
         waves.append(beside(op, total if known else None, WAVEFRONTS, measured))
         conflicts.append(beside(op, total - best if known else None, CONFLICTS, measured))
     return "  ".join(waves), "  ".join(conflicts), vectors(accesses, lines, measured)
-
-
-def ways_of(line: LineLayout | None) -> int | None:
-    return None if line is None else line.values.get("bank_ways")
 
 
 def beside(op: str, expected: float | None, names: tuple[str, ...], measured: Counters) -> str:

@@ -8,6 +8,7 @@ of all groups on the program's own stream, where only their numbers tell groups 
 
 import gc
 import sys
+from collections.abc import Callable
 
 import torch
 import torch.distributed as dist
@@ -23,6 +24,21 @@ STEPS, WARM_UP, LAYERS, PRODUCTS, WIDTH = 12, 5, 4, 8, 4096
 def add(x, n, block: tl.constexpr):
     place = tl.program_id(0) * block + tl.arange(0, block)
     tl.store(x + place, tl.load(x + place, mask=place < n) + 1, mask=place < n)
+
+
+def run_steps(step: Callable[[], None], steps: int, warm_up: int) -> None:
+    """Run steps with marks after some without, and end the job."""
+    for _ in range(warm_up):
+        step()
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    dist.barrier()
+    for number in range(steps):
+        with kvtrace.mark("step", number=number):
+            step()
+    dist.barrier()
+    dist.destroy_process_group()
 
 
 def main() -> None:
@@ -44,17 +60,7 @@ def main() -> None:
         dist.all_reduce(gradients, group=data[rank % 2])
         torch.cuda.synchronize()
 
-    for _ in range(WARM_UP):
-        step()
-    gc.collect()
-    gc.freeze()
-    gc.disable()
-    dist.barrier()
-    for number in range(STEPS):
-        with kvtrace.mark("step", number=number):
-            step()
-    dist.barrier()
-    dist.destroy_process_group()
+    run_steps(step, STEPS, WARM_UP)
 
 
 if __name__ == "__main__":

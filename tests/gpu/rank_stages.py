@@ -8,25 +8,15 @@ stages the bubble is (p - 1) / (MICRO + p - 1). `experts`: each layer dispatches
 and combines; rank 1 has twice the products of the others between the two (max/mean 1.6 of 4).
 """
 
-import gc
 import os
 import sys
 
 import torch
 import torch.distributed as dist
-import triton
-import triton.language as tl
 from late_ranks import pin
-
-import kvtrace
+from rank_groups import add, run_steps
 
 STEPS, WARM_UP, MICRO, PRODUCTS, WIDTH, LAYERS = 36, 5, 4, 24, 4096, 4
-
-
-@triton.jit
-def add(x, n, block: tl.constexpr):
-    place = tl.program_id(0) * block + tl.arange(0, block)
-    tl.store(x + place, tl.load(x + place, mask=place < n) + 1, mask=place < n)
 
 
 def work(left: torch.Tensor, products: int) -> None:
@@ -74,17 +64,7 @@ def main() -> None:
         run(left, parcel)
         torch.cuda.synchronize()
 
-    for _ in range(WARM_UP):
-        step()
-    gc.collect()
-    gc.freeze()
-    gc.disable()
-    dist.barrier()
-    for number in range(STEPS):
-        with kvtrace.mark("step", number=number):
-            step()
-    dist.barrier()
-    dist.destroy_process_group()
+    run_steps(step, STEPS, WARM_UP)
 
 
 if __name__ == "__main__":
