@@ -45,8 +45,8 @@ def test_file_of_one_row_repeated_many_times_is_refused_before_decoding(table, o
 def test_file_of_one_text_in_many_rows_is_refused(own_trace):
     part = part_of(own_trace, "artifacts")
     rows = pq.ParquetFile(part).read().slice(0, 1)
-    rows = rows.take(pa.array(np.zeros(3_000, np.int64)))
-    text = pa.DictionaryArray.from_arrays(np.zeros(3_000, np.int32), pa.array([bytes(1 << 20)]))
+    rows = rows.take(pa.array(np.zeros(100_000, np.int64)))
+    text = pa.DictionaryArray.from_arrays(np.zeros(100_000, np.int32), pa.array([bytes(20_000)]))
     pq.write_table(rows.set_column(rows.column_names.index("bytes"), "bytes", text), part)
     assert part.stat().st_size < 5 << 20
 

@@ -74,8 +74,8 @@ def test_a_part_may_lack_a_column_that_is_not_required(tmp_path: Path) -> None:
 def test_only_columns_that_are_read_are_refused_for_their_size(tmp_path: Path) -> None:
     path = tmp_path / "part-00000.parquet"
     table = TABLES["messages"]
-    numbers = pa.array(range(3_000), pa.int64())
-    text = pa.DictionaryArray.from_arrays([0] * 3_000, pa.array(["x" * (1 << 20)]))
+    numbers = pa.array(range(100_000), pa.int64())
+    text = pa.DictionaryArray.from_arrays([0] * 100_000, pa.array(["x" * 20_000]))
     metadata = captured_facts("messages", "r").metadata()
     columns = {"time": numbers.cast(pa.timestamp("ns", "UTC")), "count": numbers, "text": text}
     pq.write_table(pa.table(columns, metadata=metadata), path)
