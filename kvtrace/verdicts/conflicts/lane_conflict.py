@@ -89,32 +89,29 @@ def _pair_outcome(
 
 
 def _proof_of_equal_values(
-    bound: BoundCall, store: Sharer, conditions_: Sequence[EqualityCondition], actors: Actors
+    bound: BoundCall, store: Sharer, equalities: Sequence[EqualityCondition], actors: Actors
 ) -> Proven | None:
     """Return a proof that two lanes that meet store the same value, None if there is none."""
     assert store.storage is not None
     copies, nbytes = (copy_of(bound, store), copy_of(bound, store)), store.storage.nbytes
     formulas = [
         formula
-        for condition_ in conditions_
-        for formula in (condition_.formula, *condition_.path)
+        for equality in equalities
+        for formula in (equality.formula, *equality.path)
         if formula is not None
     ]
     question = Question(*copies, actors, bound.ranges, nbytes, formulas)
     proof = Proven("affine")
-    for condition_ in conditions_:
+    for equality in equalities:
         conditions = [*question.given.exact, question.is_same_address]
-        conditions += (
-            renamed_condition
-            for formula in condition_.path
-            for renamed_condition in question.both(formula)
-        )
+        for condition in equality.path:
+            conditions += question.both(condition)
         claim: Condition = FALSE
-        if isinstance(condition_.formula, Term):
-            claim = equal(question.gap(condition_.formula))
-        elif condition_.formula is not None:
-            left_condition, right_condition = question.both(condition_.formula)
-            claim = (left_condition & right_condition) | (~left_condition & ~right_condition)
+        if isinstance(equality.formula, Term):
+            claim = equal(question.gap(equality.formula))
+        elif equality.formula is not None:
+            left, right = question.both(equality.formula)
+            claim = (left & right) | (~left & ~right)
         decision = bound.prove(claim, Given(conditions, question.given.ranges))
         if not isinstance(decision, Proven):
             return None

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from kvtrace.symbolic.conditions import Condition, Opaque, at_least, conjunction, in_order
 from kvtrace.symbolic.prover import Given, Proven, Ranges, Refuted, prove
 from kvtrace.symbolic.prover.digits import Common, Side, nothing
-from kvtrace.symbolic.terms import Substitution, Symbol, Term
+from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.copies import Actors, Copy, Question
 from kvtrace.verdicts.conflicts.outcomes import SuspectedConflict
@@ -107,43 +107,35 @@ class ReadIndices:
         if not self._contents.is_about(atoms):
             return False
         atoms = atoms.union(*(condition.atoms() for condition in (*left[2], *right[2])))
-        deciding_symbols, constants = (
-            self._contents.selecting_symbols(atoms),
-            self._contents.settled(atoms),
-        )
+        deciding, constants = self._contents.selecting_symbols(atoms), self._contents.settled(atoms)
         left, right = _substituted(left, constants), _substituted(right, constants)
-        conditions = [*left[2], *right[2]]
+        conditions = [condition.atoms() for condition in (*left[2], *right[2])]
         left, right = _inside_storage(left, nbytes), _inside_storage(right, nbytes)
+        # First by the symbols that select recorded integers, then also by those of conditions.
         for _ in range(2):
             try:
-                answer = self._compare_rows(deciding_symbols, left, right, nbytes)
+                answer = self._compare_rows(deciding, left, right, nbytes)
             except TooLarge:
                 return False
             if answer is not False:
                 return answer
-            condition_atoms = (
-                c.atoms() for c in conditions if not deciding_symbols.isdisjoint(c.atoms())
-            )
-            more_symbols = self._contents.values.free(
-                frozenset(deciding_symbols).union(*condition_atoms)
-            )
-            if more_symbols <= deciding_symbols:
+            related = (atoms for atoms in conditions if not deciding.isdisjoint(atoms))
+            more = self._contents.values.free(frozenset[Atom](deciding).union(*related))
+            if more <= deciding:
                 break
-            deciding_symbols = more_symbols
+            deciding = more
         return False
 
     def _compare_rows(
         self, deciding: frozenset[Symbol], left: Copy, right: Copy, nbytes: int
     ) -> SuspectedConflict | bool:
         is_same = left[0] == right[0] and tuple(left[2]) == tuple(right[2])
-        split_accesses = [
-            self._split(deciding, side) for side in ((left,) if is_same else (left, right))
-        ]
-        sides = [split_access for split_access in split_accesses if split_access is not None]
-        if len(sides) < len(split_accesses):
+        copies = (left,) if is_same else (left, right)
+        sides = [side for copy in copies if (side := self._split(deciding, copy)) is not None]
+        if len(sides) < len(copies):
             return False
-        unit = gcd(*(split_access.factor for split_access in sides))
-        columns = [self._column(deciding, split_access, unit) for split_access in sides]
+        unit = gcd(*(side.factor for side in sides))
+        columns = [self._column(deciding, side, unit) for side in sides]
         if not all(len(column.numbers) for column in columns):
             return True
         rows = _rows_with_equal_numbers(columns)
@@ -189,8 +181,8 @@ class ReadIndices:
         if not parts:
             empty = np.zeros(0, np.int64)
             return _ReadColumn(empty, empty, empty, empty.astype(bool), ())
-        arrays_ = [np.concatenate(arrays) for arrays in (numbers, readers, shared_values)]
-        return _ReadColumn(arrays_[0], arrays_[1], arrays_[2], np.concatenate(is_active), parts)
+        columns = [np.concatenate(arrays) for arrays in (numbers, readers, shared_values)]
+        return _ReadColumn(columns[0], columns[1], columns[2], np.concatenate(is_active), parts)
 
     def _encoded(self, rows: Rows, symbols: Sequence[Symbol]) -> NDArray[np.int64]:
         """Return one number per row that encodes the values of symbols; missing symbols are 0."""
@@ -212,10 +204,8 @@ class ReadIndices:
         low = min(int(column.numbers.min()) for column in columns)
         high = max(int(column.numbers.max()) for column in columns)
         ranges = self._bound.ranges.supposing({(_READ.kind, _READ.key): (low, high)})
-        sides = [_side(split_access, unit, ranges) for split_access in parts]
-        shared = self._shared
-        if shared is not nothing:
-            shared = self._shared_but_read
+        sides = [_side(part, unit, ranges) for part in parts]
+        shared = nothing if self._shared is nothing else self._shared_but_read
         shared_digits = Common(sides[0], sides[-1], shared)
         if shared_digits.is_nowhere:
             return True
@@ -260,12 +250,8 @@ class ReadIndices:
         ):
             raise TooLarge
         starts = column.numbers * unit
-        return Spans(
-            starts + bounds[0],
-            starts + (bounds[1] + part.width),
-            column.readers,
-            column.shared_values,
-        )
+        ends = starts + (bounds[1] + part.width)
+        return Spans(starts + bounds[0], ends, column.readers, column.shared_values)
 
     def _meeting_of_rows(
         self, rows: tuple[Rows, Rows], copies: tuple[Copy, Copy], actors: Actors, nbytes: int,
