@@ -23,7 +23,8 @@ This module imports nothing, since every process that starts with `KVTRACE` set 
 | `commands` | of the command | a `kvtrace.cli.Command`, or the command's function |
 | `converters` | of the converter | a `kvtrace.converters.registry.Converter` |
 | `devices` | of a family | a sequence of `DeviceLimits` |
-| `diff` | of the addition | a `kvtrace.converters.diff.added.DiffAddition` |
+| `diff_kept`, `diff_meanings`, `diff_results` | of the source | see `converters/diff/added.py` |
+| `diff_stages` | a stage before the compiler's | a `kvtrace.converters.diff.added.EarlierStage` |
 | `engines` | of the engine | a `kvtrace.cli.options.Engine` for `--engine` |
 | `generic_forms` | a stage | returns a text of it, given its Triton's version, as is judged |
 | `importers` | of the tool | a `kvtrace.converters.importers.registry.Importer` |

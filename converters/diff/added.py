@@ -1,20 +1,25 @@
-"""Additions of add-ons and other packages to a difference: the group `kvtrace.diff`."""
+"""Additions of add-ons and other packages to a difference, each in a group of the registry.
+
+| group | object |
+|---|---|
+| `diff_stages` | an `EarlierStage` |
+| `diff_meanings` | compares results by IR: `meanings(before, after, kernels, seconds)`, as below |
+| `diff_kept` | the same by recorded results, with the outputs by kernel before the seconds |
+| `diff_results` | returns `Results` by digest, None without any, of two snapshots, their matched |
+| | kernels, and those of AFTER with other code |
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from time import thread_time
 from typing import TYPE_CHECKING, Final
 
 from kvtrace import registry
-from kvtrace.converters.diff.model import KernelMeaning, Results
+from kvtrace.converters.diff.model import KernelMeaning
 
 if TYPE_CHECKING:
-    from collections.abc import Container
-
-    from kvtrace.converters.diff.snapshot import Snapshot
-    from kvtrace.figures.identity import KernelKey
     from kvtrace.schema.trace import Selection
 
 
@@ -41,57 +46,10 @@ class EarlierStage:
     texts: "Callable[[Selection], Mapping[tuple[str, int], str]]"
 
 
-#: Compares results by IR. Arguments: BEFORE, AFTER, names in AFTER → BEFORE, limit in seconds.
-MeaningSource = Callable[
-    ["Selection", "Selection", Mapping[str, str], float], Sequence[KernelMeaning]
-]
-
-#: Compares recorded results; a further argument has the outputs to compare by kernel (None: all).
-KeptResultSource = Callable[
-    ["Selection", "Selection", Mapping[str, str], Mapping[str, AbstractSet[str] | None], float],
-    Sequence[KernelMeaning],
-]
-
-#: Compares launches. Arguments: BEFORE, AFTER, matched kernels, kernels of AFTER with other code.
-ResultSource = Callable[
-    [
-        "Snapshot",
-        "Snapshot",
-        "Sequence[tuple[KernelKey, KernelKey]]",
-        "Container[KernelKey]",
-    ],
-    Results | None,
-]
-
-
-@dataclass(frozen=True, slots=True)
-class DiffAddition:
-    """All additions of one add-on. `kvtrace diff` imports the module, which should import little.
-
-    Attributes:
-        stages: Stages before the compiler's, by name.
-        meanings: Function that compares by IR whether changed kernels compute the same results.
-        kept: Function that compares outputs that `meanings` leaves open, by recorded results.
-        results: Function that finds the first launch with another result; it returns None if no
-            results were recorded.
-    """
-
-    stages: Mapping[str, EarlierStage] = field(default_factory=dict)
-    meanings: MeaningSource | None = None
-    kept: KeptResultSource | None = None
-    results: ResultSource | None = None
-
-
-@cache
-def additions() -> tuple[DiffAddition, ...]:
-    """Return the additions of all add-ons."""
-    return tuple(addition for _, addition in registry.loaded("diff"))
-
-
 @cache
 def earlier_stages() -> Mapping[str, EarlierStage]:
     """Return add-ons' stages before the compiler's stages, by name."""
-    return {name: stage for addition in additions() for name, stage in addition.stages.items()}
+    return dict(registry.loaded("diff_stages"))
 
 
 def meanings_of_changed(
@@ -113,14 +71,13 @@ def meanings_of_changed(
     if not kernels:
         return ()
     deadline = thread_time() + seconds
-    sources = [added.meanings for added in additions() if added.meanings is not None]
-    meanings = [
+    sources = [source for _, source in registry.loaded("diff_meanings")]
+    meanings: list[KernelMeaning] = [
         meaning for source in sources for meaning in source(before, after, kernels, seconds)
     ]
     open_outputs = _open_outputs(kernels, meanings)
     open_kernels = {name: kernels[name] for name in open_outputs}
-    kept_sources = [added.kept for added in additions() if added.kept is not None]
-    for compared_kept in kept_sources if open_outputs else ():
+    for _, compared_kept in registry.loaded("diff_kept") if open_outputs else ():
         remaining = max(0.0, deadline - thread_time())
         kept = compared_kept(before, after, open_kernels, open_outputs, remaining)
         meanings = _combined(meanings, kept)

@@ -12,8 +12,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, Literal
 
+from kvtrace import registry
 from kvtrace.converters.chosen_kernels import findings_of_kernels
-from kvtrace.converters.diff.added import MEANING_SECONDS, additions, meanings_of_changed
+from kvtrace.converters.diff.added import MEANING_SECONDS, meanings_of_changed
 from kvtrace.converters.diff.callers import reason_of_other_callers
 from kvtrace.converters.diff.executions import (
     device_difference,
@@ -147,8 +148,8 @@ def compare(
         gate.compare_times(time.name, time.compared)
     order_sentence = order_note(a, b, matched)
     notes += [order_sentence] if order_sentence else []
-    result_sources = (added.results for added in additions() if added.results is not None)
-    compared_results = (compared(a, b, matched, other_code) for compared in result_sources)
+    sources = (compared for _, compared in registry.loaded("diff_results"))
+    compared_results = (compared(a, b, matched, other_code) for compared in sources)
     results = next((r for r in compared_results if r is not None), None)
     difference = Difference(
         before=described[0],

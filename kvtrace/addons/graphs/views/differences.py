@@ -4,7 +4,7 @@ from typing import Final
 
 from kvtrace.addons.graphs.rows import read_graphs
 from kvtrace.addons.graphs.stablehlo.module_text import recorded_module_text
-from kvtrace.converters.diff.added import DiffAddition, EarlierStage
+from kvtrace.converters.diff.added import EarlierStage
 from kvtrace.schema.trace import Selection
 
 
@@ -21,4 +21,4 @@ def graph_texts(selection: Selection) -> dict[tuple[str, int], str]:
     return {key: recorded_module_text(rows) for key, rows in graphs.items()}
 
 
-DIFF: Final = DiffAddition(stages={"stablehlo": EarlierStage("StableHLO", graph_texts)})
+STAGE: Final = EarlierStage("StableHLO", graph_texts)
