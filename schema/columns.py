@@ -115,13 +115,12 @@ def filled(table: Table, rows: pa.Table, names: Sequence[str], source: str) -> p
             columns.append(pa.chunked_array([pa.nulls(rows.num_rows, field.type)]))
             continue
         values = rows.column(name)
-        try:
-            columns.append(values if values.type == field.type else _cast(values, field.type))
-        except pa.ArrowException as error:
+        if not is_readable_as(values.type, field.type):
             raise DamagedFile(
                 f"column {name} of {source} is {values.type}, and the format says {field.type}; "
                 "restore the file, or move it out of the trace"
-            ) from error
+            )
+        columns.append(values if values.type == field.type else _cast(values, field.type))
     return pa.table(columns, schema=arrow_type)
 
 
@@ -159,6 +158,8 @@ def is_readable_as(stored: pa.DataType, kind: pa.DataType) -> bool:
 
     A struct may lack fields, which are then null, and may have fields of newer minor versions.
     """
+    if stored == kind:
+        return True
     stored, kind = plain_type(stored), plain_type(kind)
     if pa.types.is_list(stored) and pa.types.is_list(kind):
         return is_readable_as(stored.value_type, kind.value_type)

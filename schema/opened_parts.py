@@ -50,17 +50,19 @@ class Footer:
 
     Attributes:
         metadata: The `pq.FileMetaData`.
+        schema: The columns, with their Arrow types.
         names: Names of the columns.
         stored_bytes: Bytes of all columns before compression.
 
     """
 
-    __slots__ = ("_facts", "metadata", "names", "stored_bytes")
+    __slots__ = ("_facts", "metadata", "names", "schema", "stored_bytes")
 
     def __init__(self, file: Any) -> None:
         """Take the footer of an open `pq.ParquetFile`."""
         self.metadata = file.metadata
-        self.names: tuple[str, ...] = tuple(file.schema_arrow.names)
+        self.schema: pa.Schema = file.schema_arrow
+        self.names: tuple[str, ...] = tuple(self.schema.names)
         groups = map(self.metadata.row_group, range(self.metadata.num_row_groups))
         self.stored_bytes: int = sum(group.total_byte_size for group in groups)
         self._facts: FileFacts | None = None

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kvtrace.schema.columns import plain_type
 from kvtrace.schema.content import stack_id
 from kvtrace.schema.features import features_of_rows
 from kvtrace.schema.layout import first_run_id
@@ -287,6 +288,8 @@ def _words(column: pa.ChunkedArray, fields: Sequence[str]) -> list[str]:
         if not pa.types.is_struct(column.type) or column.type.get_field_index(field) < 0:
             return []
         column = pc.struct_field(column, field)
+    if plain_type(column.type) != pa.string():
+        return []
     return sorted(word for word in pc.unique(column).to_pylist() if word is not None)
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 
+from kvtrace.schema.columns import is_readable_as
 from kvtrace.schema.content import BY_CONTENT
 from kvtrace.schema.layout import OBSERVED, SHARED, fetch, pass_parts, run_folder, run_parts
 from kvtrace.schema.opened_parts import check_part, open_part, part_footer
@@ -254,7 +255,8 @@ def _scannable(out: Path, table: "Table", run: "Run") -> list[_Part] | None:
         return None  # findings of run and of judging overlap; the reader merges them
     if table.name == "artifacts" and SHARED in run.settings:
         return None  # other runs hold some
-    names = frozenset(column.name for column in table.columns)
+    kinds = {column.name: column.type for column in table.columns}
+    names = frozenset(kinds)
     parts = []
     captured, of_passes = run_parts(folder)
     for path in (*captured.values(), *of_passes):
@@ -266,6 +268,8 @@ def _scannable(out: Path, table: "Table", run: "Run") -> list[_Part] | None:
         # A client's own table may differ in more than columns that came later.
         if columns != names and (table.name not in TABLES or "run" in columns):
             return None
+        if not all(is_readable_as(footer.schema.field(n).type, kinds[n]) for n in columns & names):
+            return None  # the reader refuses columns of other types
         parts.append(_Part(path, columns & names, footer.metadata.num_rows))
     return parts
 

@@ -36,7 +36,7 @@ MEMORY = """
     SELECT run, kind, sum(weight) AS operations, sum(bytes * weight) AS bytes
     FROM executed WHERE kind IS NOT NULL GROUP BY run, kind
 """
-REASON = "version|of the table|call_id|furlongs|zero|agic bytes|footer"
+REASON = "version|of the table|call_id|furlongs|zero|agic bytes|footer|enter is|kind is"
 
 
 @pytest.fixture(params=["duckdb", "datafusion", "polars"])

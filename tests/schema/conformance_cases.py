@@ -548,6 +548,46 @@ def call_of_unrecorded_launch() -> Trace:
     return parts(RUN, run_row(required_features=["trials", "partial"]), tables), answer(figures)
 
 
+@case("files of other names are no parts; a run without a row is not complete, of any version")
+def other_names() -> Trace:
+    names = ("part-007.parquet", "part-00000.copy.parquet")
+    others = [Part("launches", launches(3, 0), name=name) for name in names]
+    newer = [Part("launches", launches(0, 0), SECOND, version="2.0")]
+    return [*others, *newer, *parts(RUN, run_row(), PLAIN)], answer(PLAIN_RUN)
+
+
+@case("ids out of order over parts, a descriptor, a shape that is not known, names beyond 16 bits")
+def unordered_parts() -> Trace:
+    args = [{"name": "x", "kind": "tensor"}, {"name": "d", "kind": "descriptor", "shape": [4]}]
+    tables = {
+        "kernels": [kernel(1, "add")],
+        "calls": [{**call(1, 1, (1, 1, 1)), "args": args}],
+        "launches": launches(0, 0, phase="warmup"),
+        "gpu_kernels": [
+            execution(0, 10, 2, launch_seq=0, call_id=0),
+            execution(1, 20, 2, name="\U0001f680"),
+            execution(2, 30, 2, name="\uff5e"),
+            execution(3, 40, 2, kind="fill"),
+        ],
+    }
+    later = [
+        Part("kernels", [kernel(0, "scale")], name="part-00001.parquet"),
+        Part("calls", [call(0, 0, (4, 1, 1), (64,))], name="part-00001.parquet"),
+    ]
+    figures = expected_run(
+        RUN, [expected_kernel(0, "scale", trials=1, trial_executions=1), expected_kernel(1, "add")],
+        [
+            expected_call(0, 0, (4, 1, 1), (64,)),
+            {**expected_call(1, 1, (1, 1, 1)), "tensors": [None]},
+        ],
+        trials=1, trial_executions=1, span_ns=42,
+        other_executions=[{"name": n, "executions": 1, "device_ns": 2} for n in "\uff5e\U0001f680"],
+        memory_operations=[{"kind": "fill", "operations": 1, "bytes": None}],
+    )  # fmt: skip
+    row = run_row(required_features=["trials", "total-times"])
+    return [*later, *parts(RUN, row, tables)], answer(figures)
+
+
 @case("the file of launches does not say which table it has rows of")
 def reject_no_table() -> Trace:
     return changed("launches", of_table=""), None
@@ -587,3 +627,25 @@ def reject_other_table() -> Trace:
 @case("the file of launches does not say which version of the format it has")
 def reject_no_version() -> Trace:
     return changed("launches", version=None), None
+
+
+@case("format version 10.0")
+def reject_version_ten() -> Trace:
+    return changed("launches", version="10.0"), None
+
+
+@case("1x is no version of the format")
+def reject_no_number() -> Trace:
+    return changed("launches", version="1x"), None
+
+
+@case("launches.enter is in microseconds, without a zone")
+def reject_microseconds() -> Trace:
+    rows = [{n: v for n, v in row.items() if n != "enter"} for row in PLAIN["launches"]]
+    return changed("launches", rows=rows, columns={"enter": ("timestamp[us]", [1, 2, 3])}), None
+
+
+@case("the kind of an argument, a field of a struct, is an integer")
+def reject_wrong_field() -> Trace:
+    rows = [{**row, "args": [{"kind": 1}]} for row in PLAIN["calls"]]
+    return changed("calls", rows=rows, fields={"args": {"kind": "int64"}}), None

@@ -100,15 +100,8 @@ def _compared_values(
 
 def _varies(term: Term) -> bool:
     return any(
-        isinstance(a, Symbol) and a.kind in ("program", "lane", "trip") for a in _all_atoms(term)
+        isinstance(a, Symbol) and a.kind in ("program", "lane", "trip") for a in term.atoms()
     )
-
-
-def _all_atoms(term: Term) -> Iterator[object]:
-    """Yield the atoms of a term and the atoms inside of these."""
-    for atom in term.atoms():
-        yield atom
-        yield from atom.within()
 
 
 def _value_in_lane(
@@ -117,7 +110,7 @@ def _value_in_lane(
     """Return a term's value in the witness's lane, None if it depends on unknown values."""
     trips = {access.loops[-1].trip: defect.iteration} if access.loops else {}
     point: dict[Symbol, int] = {}
-    for atom in _all_atoms(term):
+    for atom in term.atoms():
         if not isinstance(atom, Symbol):
             continue
         low, high = bound.ranges.of(atom)
