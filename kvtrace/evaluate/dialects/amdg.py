@@ -7,6 +7,7 @@ is a group here. A copy arrives at its barrier, if any, once for each warp.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from kvtrace.evaluate.dialects.tt_descriptor import (
     store_step,
 )
 from kvtrace.evaluate.dialects.tt_memory import moved
+from kvtrace.evaluate.dialects.ttg import wait
 from kvtrace.evaluate.dialects.ttng_partitions import arrival
 from kvtrace.evaluate.registry import Step, semantics
 from kvtrace.evaluate.scope import Scope
@@ -33,7 +35,6 @@ from kvtrace.evaluate.values import (
     unknown_of,
 )
 from kvtrace.ir import Op
-from kvtrace.ir.asynchronous import allowed_in_flight
 from kvtrace.ir.flow import warps_of
 
 _TILES = "tiles"
@@ -122,11 +123,7 @@ def _store_step(op: Op, compiler: Compiler, block: ValueType, positions: Sequenc
     return step
 
 
-@semantics("amdg.async_tdm_wait")
-def async_tdm_wait(op: Op, _compiler: Compiler) -> Step:
-    """Return the step that waits until at most `num` copies are in flight."""
-    most_in_flight = allowed_in_flight(op)
-    return lambda _values, scope: scope.launch.shared.wait(scope, most_in_flight, _TILES)
+semantics("amdg.async_tdm_wait")(partial(wait, kind=_TILES))
 
 
 @semantics("amdg.local_load_packed_tranposed", "amdg.local_load_packed_transposed")

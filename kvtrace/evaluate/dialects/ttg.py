@@ -209,11 +209,13 @@ def async_commit_group(_op: Op, _compiler: Compiler) -> Step:
     return lambda _values, scope: scope.launch.shared.commit(scope)
 
 
-@semantics("ttg.async_wait")
-def async_wait(op: Op, _compiler: Compiler) -> Step:
-    """Return the step that waits until at most `num` groups of copies are in flight."""
+def wait(op: Op, _compiler: Compiler, kind: str = "copies") -> Step:
+    """Return the step that waits until at most some operations of a kind are in flight."""
     most_in_flight = allowed_in_flight(op)
-    return lambda _values, scope: scope.launch.shared.wait(scope, most_in_flight)
+    return lambda _values, scope: scope.launch.shared.wait(scope, most_in_flight, kind)
+
+
+semantics("ttg.async_wait")(wait)
 
 
 @semantics("ttg.global_scratch_alloc")

@@ -14,7 +14,7 @@ import numpy as np
 
 from kvtrace.evaluate.compiler import Compiler, slot_of, slots_of
 from kvtrace.evaluate.dialects.tt_dot import PACKED, dot_form, product, scaled_factor, unpacked
-from kvtrace.evaluate.dialects.ttg import local_alloc, local_load, view_step
+from kvtrace.evaluate.dialects.ttg import local_alloc, local_load, view_step, wait
 from kvtrace.evaluate.dialects.ttng import flags_of, init_barrier, wait_barrier
 from kvtrace.evaluate.partitions import PartitionedMemory
 from kvtrace.evaluate.registry import Step, semantics, unsupported
@@ -168,11 +168,7 @@ def fence_async_shared(_op: Op, _compiler: Compiler) -> Step:
     return step
 
 
-@semantics("ttng.async_tma_store_wait")
-def async_tma_store_wait(op: Op, _compiler: Compiler) -> Step:
-    """Return the step that waits until at most `pendings` stores read shared memory."""
-    pendings = int(attribute(op, "pendings"))
-    return lambda _values, scope: scope.launch.shared.wait(scope, pendings, "stores")
+semantics("ttng.async_tma_store_wait")(partial(wait, kind="stores"))
 
 
 # -- tensor memory --------------------------------------------------------------------------------
