@@ -23,9 +23,8 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 TOLERANCE: Final = 1.2
-#: How many of the dearest tests a summary names, and of those that raised a process's peak.
+#: How many of the dearest tests a summary names; half as many of those that raised a peak.
 NAMED: Final = 20
-RAISING: Final = 10
 #: Bytes of a unit of `ru_maxrss` on Linux.
 KIB: Final = 1024
 #: Tests of a process from one probe of the machine's speed to the next.
@@ -186,7 +185,7 @@ class _Sums:
         )
         for nodeid, used in Counter(self.tests).most_common(NAMED):
             terminalreporter.line(f"{used:7.2f} s  {nodeid}")
-        for nodeid, raised in Counter(self.raised).most_common(RAISING):
+        for nodeid, raised in Counter(self.raised).most_common(NAMED // 2):
             terminalreporter.line(f"{raised / 1e6:+6.0f} MB  {nodeid}")
         for sentence in self.exceeded():
             terminalreporter.line(f"over the budget by more than a fifth: {sentence}", red=True)
