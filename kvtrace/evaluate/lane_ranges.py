@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
+from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -88,9 +89,7 @@ def _group_extremes(group: _Group, shape: tuple[int, ...]) -> tuple[Any, Any, An
             return flat, flat, 1
         axes = tuple(range(1, total.ndim))
         return total.min(axis=axes), total.max(axis=axes), _lane_count(group.axes, shape)
-    factor = group.factors[0]
-    for further_factor in group.factors[1:]:
-        factor = np.logical_and(factor, further_factor)
+    factor = reduce(np.logical_and, group.factors)
     axes = tuple(range(1, factor.ndim))
     # Lanes of the group's axes along which the factors do not vary count as often as they repeat.
     repeated = [axis for axis in group.axes if factor.shape[axis] == 1]
@@ -138,7 +137,4 @@ def _extremes_in_parts(factor: Array, total: Array, axes: tuple[int, ...]) -> tu
 
 
 def _lane_count(axes: set[int], shape: tuple[int, ...]) -> int:
-    count = 1
-    for axis in axes:
-        count *= shape[axis - 1]
-    return count
+    return prod(shape[axis - 1] for axis in axes)

@@ -100,14 +100,20 @@ class Executions(NamedTuple):
                 yield Executions(self.lanes, self.programs[chosen], self.bases[chosen], its_steps)
 
 
+#: Rows of `accesses`, and a text that says how many executions they describe, None if all.
+Rows = tuple[list[dict[str, Any]], str | None]
+
+
 class AccessRecords:
     """The rows of `accesses` for one op and argument, without call_id, op_index and arg.
 
     If there are more layouts of lanes than rows, executions are described up to the first with a
-    layout too many, program by program, each in the order of its turns.
+    layout too many, program by program, each in the order of its turns. An only access's rows are
+    kept with its patterns, which loads and stores often share.
     """
 
     def __init__(self) -> None:
+        self._whole: list[tuple[Patterns, Integers]] = []
         self._executions = 0
         self._blocks: list[Executions] = []
         self._pending = 0
@@ -117,22 +123,30 @@ class AccessRecords:
 
     def add(self, patterns: Patterns, steps: Integers) -> None:
         """Add an access that will not be repeated in other trips; `steps` as in Executions."""
-        self._executions += patterns.active_programs * len(steps)
-        _, firsts = np.unique(patterns.pattern_of_program, return_index=True)
-        for index in map(int, np.argsort(firsts)):
-            place = int(patterns.programs[firsts[index]]), int(steps[0, 0])
-            if place >= self._end:
-                break
-            lanes = patterns.once(("lanes", index), partial(_lanes_of_pattern, patterns, index))
-            if lanes is not None:
-                self._add_layout(lanes, place)
-                chosen = np.flatnonzero(patterns.pattern_of_program == index)
-                self._blocks.append(
-                    Executions(lanes, patterns.programs[chosen], patterns.bases[chosen], steps)
-                )
-                self._pending += len(chosen) + len(steps)
-        if self._pending > self._joined_size:  # join when the size has doubled
-            self._join()
+        self._whole.append((patterns, steps))
+        if self._executions or len(self._whole) > 1:
+            self._split()
+
+    def _split(self) -> None:
+        """Split accesses that are whole into a block for each of their patterns."""
+        for patterns, steps in self._whole:
+            self._executions += patterns.active_programs * len(steps)
+            _, firsts = np.unique(patterns.pattern_of_program, return_index=True)
+            for index in map(int, np.argsort(firsts)):
+                place = int(patterns.programs[firsts[index]]), int(steps[0, 0])
+                if place >= self._end:
+                    break
+                lanes = patterns.once(("lanes", index), partial(_lanes_of_pattern, patterns, index))
+                if lanes is not None:
+                    self._add_layout(lanes, place)
+                    chosen = np.flatnonzero(patterns.pattern_of_program == index)
+                    self._blocks.append(
+                        Executions(lanes, patterns.programs[chosen], patterns.bases[chosen], steps)
+                    )
+                    self._pending += len(chosen) + len(steps)
+            if self._pending > self._joined_size:  # join when the size has doubled
+                self._join()
+        self._whole.clear()
 
     def _add_layout(self, lanes: Lanes, place: tuple[int, int]) -> None:
         """Add a layout, first met in a program and a turn; move the end if there are too many."""
@@ -151,8 +165,15 @@ class AccessRecords:
         sizes = (len(block.programs) + len(block.steps) for block in self._blocks)
         self._pending, self._joined_size = 0, max(_LEAST_JOINED, sum(sizes))
 
-    def rows(self) -> tuple[list[dict[str, Any]], str | None]:
-        """Return the rows, and a text that says how many executions they describe, None if all."""
+    def rows(self) -> Rows:
+        """Return the rows of all accesses."""
+        if not self._whole:
+            return self._described()
+        patterns, steps = self._whole[0]
+        return patterns.once(("rows", steps.tobytes()), self._described)
+
+    def _described(self) -> Rows:
+        self._split()
         self._join()
         if self._executions <= MOST_SINGLE_ROWS:
             return list(_single_rows(self._blocks)), None
@@ -373,8 +394,4 @@ def _active_runs(active: NDArray[np.bool_]) -> list[list[int]] | None:
     return [[int(a), int(b - a)] for a, b in edges.reshape(-1, 2)]
 
 
-_ENCODER = json.JSONEncoder(separators=(",", ":"))
-
-
-def _json_text(value: Any) -> str:
-    return _ENCODER.encode(value)
+_json_text = json.JSONEncoder(separators=(",", ":")).encode

@@ -9,15 +9,12 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.evaluate.observe import Access, AccessParts
-from kvtrace.metrics.access_records import (
-    AccessRecords,
-)
+from kvtrace.metrics.access_records import AccessRecords, Rows
 from kvtrace.metrics.byte_ranges import TooManyRanges
 from kvtrace.metrics.patterns import Patterns, patterns_of
 from kvtrace.metrics.sectors import SECTOR_BYTES, sectors_of_patterns
@@ -85,7 +82,7 @@ class Footprint:
         self._layout = layout
         self._latest_patterns = latest
         self._records = AccessRecords()
-        self._rows: tuple[list[dict[str, Any]], str | None] | None = None
+        self._rows: Rows | None = None
         self._sectors = 0
         self._open: dict[Hashable, _RepeatedAccess] = {}
         self._latest: _RepeatedAccess | None = None
@@ -174,7 +171,7 @@ class Footprint:
         return self._sectors if self._is_counted else None
 
     @property
-    def records(self) -> tuple[list[dict[str, Any]], str | None]:
+    def records(self) -> Rows:
         """The rows of `accesses`, and a text of what is left out (None: nothing)."""
         if self._rows is None:
             self._rows = self._records.rows()

@@ -129,8 +129,6 @@ def facts_of(module: Module) -> ModuleFacts:
 
 def _loops_around(module: Module) -> dict[int, int]:
     around: dict[int, int] = {}
-    if not any(op.name in LOOPS for op in module.ops):
-        return around
     for op in module.ops:  # parents come before their children
         parent = op.parent
         if parent is None:

@@ -7,7 +7,7 @@ distinct pattern; if programs really differ (in a gather), each has its own patt
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, reduce
 from math import prod
 from typing import Any, Final, TypeVar
 
@@ -91,12 +91,8 @@ def patterns_of(parts: AccessParts, most_lanes: int) -> Patterns | None:
     terms = shared_terms + [term[examples] for term in varying_terms]
     factors = shared_factors + [factor[examples] for factor in varying_factors]
     shape = (len(examples), *parts.block)
-    offset_sum: Any = np.zeros((1,) * len(shape), np.int64)
-    for term in terms:
-        offset_sum = offset_sum + term
-    active: Any = None
-    for factor in factors:
-        active = factor if active is None else np.logical_and(active, factor)
+    offset_sum: Any = sum(terms, np.zeros((1,) * len(shape), np.int64))
+    active: Any = reduce(np.logical_and, factors) if factors else None
     flat_shape = (len(examples), lanes)
     offsets = np.broadcast_to(offset_sum, shape).reshape(flat_shape)
     first_lane = offsets[:, :1]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kvtrace.ir import Block, Module, Op, Value
-from kvtrace.ir.flow import constant_of, counter_of, flow_of
+from kvtrace.ir.flow import constant_of, counter_of, enclosing_ops, flow_of
 from kvtrace.ir.locations import (
     CallSiteLocation,
     FusedLocation,
@@ -80,7 +80,7 @@ def address_expression(access: Access, summary: Summary) -> str | None:
     pointer = address_of(access.op)
     if isinstance(pointer.type, TensorDescriptorType):
         return None
-    text = _printer(summary.module).address(pointer)
+    text = _printer(summary.module).value(pointer, address=True)
     return text if len(text) <= _LONGEST else None
 
 
@@ -112,16 +112,12 @@ class _ValuePrinter:
             if name is not None and frames:
                 self._names[op.index] = _AssignedName(name, (frames[-1].file, frames[-1].line))
         self._parts = 0
+        self._operations: dict[Op, str] = {}
 
-    def address(self, value: Value) -> str:
-        """Return the text of a pointer, expanded down to the kernel's arguments."""
+    def value(self, value: Value, *, address: bool = False) -> str:
+        """Return the text of a value; `address`: expanded down to the kernel's arguments."""
         self._parts = 0
-        return self.text(value, 0, address=True)
-
-    def value(self, value: Value) -> str:
-        """Return the text of a value."""
-        self._parts = 0
-        return self.text(value, 0)
+        return self.text(value, 0, address=address)
 
     def text(self, value: Value, strength: int, *, address: bool = False, depth: int = 0) -> str:
         """Return the text of a value.
@@ -175,10 +171,14 @@ class _ValuePrinter:
 
     def operation(self, op: Op) -> str:
         """Return the text of an op's result; for a counted loop, the counter after a trip."""
-        self._parts = 0
-        if counter_of(op) is not None:
-            return f"{self._counter_name(op)} + {self.text(op.operand('step'), _ADD)}"
-        return self._operation(op, 0, address=False, depth=0)
+        if op not in self._operations:
+            self._parts = 0
+            if counter_of(op) is None:
+                text = self._operation(op, 0, address=False, depth=0)
+            else:
+                text = f"{self._counter_name(op)} + {self.text(op.operand('step'), _ADD)}"
+            self._operations[op] = text
+        return self._operations[op]
 
     def _operation(self, op: Op, strength: int, *, address: bool, depth: int) -> str:
         operator = operator_of(op)
@@ -273,11 +273,7 @@ def _printer(module: Module) -> _ValuePrinter:
 
 def _depth(loop: Op) -> int:
     """Return the number of loops around a loop."""
-    depth, parent = 0, loop.parent
-    while parent is not None:
-        depth += parent.name in LOOPS
-        parent = parent.parent
-    return depth
+    return sum(parent.name in LOOPS for parent in enclosing_ops(loop))
 
 
 def assigned_name(location: Location) -> str | None:

@@ -2,14 +2,14 @@
 
 import json
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
 import triton
 import triton.language as tl
 
-from kvtrace.metrics import footprint
-from kvtrace.metrics.patterns import patterns_of
+from kvtrace.metrics import access_records, footprint
 from tests.metrics.touching import addresses_of, observed
 
 
@@ -56,15 +56,15 @@ def test_a_contiguous_access_touches_a_sector_for_each_32_bytes():
 
 
 def test_equal_accesses_of_two_arguments_are_counted_once(monkeypatch):
-    shapes = []
-    noting = lambda parts, most: shapes.append(parts.shape) or patterns_of(parts, most)  # noqa: E731
-    monkeypatch.setattr(footprint, "patterns_of", noting)
+    patterns, rows = Mock(wraps=footprint.patterns_of), Mock(wraps=access_records._single_rows)
+    monkeypatch.setattr(footprint, "patterns_of", patterns)
+    monkeypatch.setattr(access_records, "_single_rows", rows)
     ops, *_ = observed(
         strided, (4,), {"x": torch.ones(1000), "out": torch.empty(1000), "n": 1000},
         {"step": 1, "BLOCK": 256},
     )  # fmt: skip
     assert [figures(row) for row in memory_rows(ops)] == [(4000, 4000, 125)] * 2
-    assert shapes == [(4, 256)]
+    assert patterns.call_count == rows.call_count == 1
 
 
 def test_a_stride_of_two_touches_twice_the_sectors_and_no_more_bytes():
