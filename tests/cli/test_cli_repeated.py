@@ -19,38 +19,24 @@ QUESTIONS = [
     ("profile", "h200/planted/recompiles"),
 ]
 PROGRAM = """
-import contextlib, io, json, os, sys
+import json, sys
 from kvtrace.cli import main
-
-for folder, questions in json.load(sys.stdin):
-    os.chdir(folder)
-    answers = {}
-    for question in questions:
-        with contextlib.redirect_stdout(io.StringIO()) as answer:
-            main([*question, "--json"])
-        answers[str(question)] = json.loads(answer.getvalue())
-    print(json.dumps(answers))
+for question in json.loads(sys.argv[1]):
+    main([*question, "--json"])
 """
 
 
-def answers(tmp_path, seed, *rounds):
-    """Return the answers of one process to each round of questions, about traces of their own."""
-    asked = [(str(tmp_path / f"{seed}-{n}"), questions) for n, questions in enumerate(rounds)]
-    for folder, questions in asked:
-        for trace in {trace for _, trace in questions}:
-            shutil.copytree(ROOT / "tests/fixtures" / trace, f"{folder}/{trace}")
-    process = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        input=json.dumps(asked), text=True, check=True, stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONHASHSEED": seed},
-    )  # fmt: skip
-    return [json.loads(line) for line in process.stdout.splitlines()]
-
-
 @pytest.mark.process
-@pytest.mark.costly("judges three traces, in two processes")
-def test_answers_are_equal_in_other_orders_and_with_other_hashes(tmp_path):
-    first, repeated = answers(tmp_path, "1", QUESTIONS, QUESTIONS[::-1])
+@pytest.mark.costly("judges three traces here and in a process")
+def test_answers_are_equal_in_other_orders_and_with_other_hashes(kvtrace, tmp_path):
+    other_folder = tmp_path / "other"  # with no results of the first
+    for trace in {trace for _, trace in QUESTIONS}:
+        for folder in (tmp_path, other_folder):
+            shutil.copytree(ROOT / "tests/fixtures" / trace, folder / trace)
+    answers = {question: kvtrace(*question, "--json")[1] for question in QUESTIONS[::-1]}
+    command = [sys.executable, "-c", PROGRAM, json.dumps(QUESTIONS)]
+    surroundings = {**os.environ, "PYTHONHASHSEED": "1"}
 
-    assert repeated == first
-    assert answers(tmp_path, "2", QUESTIONS) == [first]
+    other_answers = subprocess.check_output(command, env=surroundings, text=True, cwd=other_folder)
+
+    assert other_answers == "".join(answers[question] for question in QUESTIONS)

@@ -8,8 +8,6 @@ import pytest
 
 from kvtrace.converters.query.query import connect, query_arrow
 from kvtrace.figures.scans import row_count
-from kvtrace.schema.errors import OlderFormat
-from kvtrace.schema.layout import part_path
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import Trace, open_trace
 from tests.converters.written_trace import SCALE, write_trace
@@ -82,26 +80,6 @@ def test_scans_of_all_minor_versions_equal_the_readers_tables(of_all_versions, n
     assert set(found["run"].to_pylist()) == having
     assert rows_of(found, plain) == rows_of(expected, plain)
     assert asked == []
-
-
-def test_column_of_a_newer_minor_version_is_left_out(tmp_path):
-    side = write_trace(tmp_path, [SCALE])
-    path = part_path(tmp_path, "launches", side.runs[0].run_id, 0)
-    more = lambda rows: rows.append_column("later", pa.array(range(rows.num_rows)))  # noqa: E731
-    rewrite(path, more, format_version="1.99")
-    text = "SELECT * FROM launches"
-    with connect(side.trace, side.runs, text) as database:
-        found = query_arrow(database, text)
-    assert "later" not in found.column_names
-    assert found.num_rows == 4
-
-
-def test_part_of_another_major_version_raises_newer_format(tmp_path):
-    side = write_trace(tmp_path, [SCALE])
-    path = part_path(tmp_path, "launches", side.runs[0].run_id, 0)
-    rewrite(path, lambda rows: rows, format_version="0.9")
-    with pytest.raises(OlderFormat):
-        connect(side.trace, side.runs, "SELECT count(*) FROM launches")
 
 
 def test_run_without_rows_of_a_table_is_not_read_by_the_reader(tmp_path, monkeypatch):

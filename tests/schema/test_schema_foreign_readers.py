@@ -71,11 +71,6 @@ def test_duckdb_keeps_the_nanoseconds(out):
     assert duckdb.sql(query).fetchall() == [("TIMESTAMPTZ_NS", MOMENT)]
 
 
-def test_the_first_query_of_the_format_page_leaves_out_runs_that_are_going_on(out):
-    (first, *_) = first_query(out).fetchall()
-    assert first == ("scale", 200, 200 * 9000)
-
-
 def test_the_first_query_unites_versions_by_name(tmp_path):
     for name in ("v1.0", "v1.11"):  # the older one has no column of weights, and is the first
         for run in GOLDEN.glob(f"{name}/trace/*/run=*"):

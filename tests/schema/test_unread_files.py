@@ -43,13 +43,6 @@ def test_a_file_of_another_name_is_listed(out, name, capsys):
     assert f"1 file is not read, as launches/{name}" in printed
 
 
-def test_parts_may_begin_with_any_number(out):
-    part = out / "launches" / f"run={RUN}" / "part-00000.parquet"
-    part.rename(part.with_name("part-00001.parquet"))
-    assert validate(out) == []
-    assert open_trace(out).table("launches").num_rows == 3
-
-
 def test_temporary_and_other_files_are_no_lost_files(out):
     folder = out / "launches" / f"run={RUN}"
     for name in (".part-00001.parquet.0a1b2c3d-77.tmp", "part-00001.parquet.bak", "notes.txt"):

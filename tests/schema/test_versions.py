@@ -33,29 +33,6 @@ def rewrite(path, change=lambda rows: rows, **facts):
     pq.write_table(rows, path)
 
 
-def test_reader_ignores_columns_of_a_later_minor_version(run):
-    out, run_id = run
-    path = part_path(out, "kernels", run_id, 0)
-    rewrite(path, lambda rows: rows.append_column("color", pa.array(["red"])), format_version="1.9")
-
-    (row,) = open_trace(out).table("kernels").to_pylist()
-
-    assert row["name"] == "scale"
-    assert "color" not in row
-
-
-def test_columns_that_a_file_lacks_are_null(run):
-    out, run_id = run
-    rewrite(part_path(out, "kernels", run_id, 0), lambda rows: rows.drop_columns(["num_warps"]))
-
-    trace = open_trace(out)
-
-    assert trace.table("kernels").column("num_warps").to_pylist() == [None]
-    only = trace.table("kernels", columns=["num_warps"])
-    assert only.column_names == ["num_warps", "run"]
-    assert only.column("num_warps").to_pylist() == [None]
-
-
 @pytest.mark.parametrize("table", ["runs", "kernels"])
 def test_a_newer_major_version_is_refused_in_one_sentence(run, table):
     out, run_id = run

@@ -1,7 +1,6 @@
 """What is said to be fine is: by every rule, by relations that launches show, by contents."""
 
 import re
-import time
 
 import pytest
 
@@ -10,7 +9,6 @@ from kvtrace.symbolic.prover import nominal_seconds
 from kvtrace.verdicts.sizes.envelope import envelope
 from kvtrace.verdicts.sizes.launch_numbers import numbers_of
 from kvtrace.verdicts.sizes.relations import Relations
-from kvtrace.verdicts.sizes.sized import Clock
 from tests.support.defects import CORPUS
 from tests.verdicts import generic_kernels
 from tests.verdicts import promise_kernels as kernels
@@ -257,16 +255,6 @@ def test_a_kernel_that_fails_as_recorded_has_no_proven_range():
 
 
 # -- time -----------------------------------------------------------------------------------------
-
-
-def test_time_that_passes_beside_a_row_uses_up_nothing():
-    clock, began = Clock(1.0), time.thread_time()
-    while time.thread_time() - began < 0.02:
-        pass
-
-    assert clock.remaining() == pytest.approx(1.0)
-    envelope(Relations(next(s for s in CORPUS if s.name == "a program for each row").call()))
-    assert clock.remaining() < 1.0
 
 
 @pytest.mark.costly("searches until its time is up")
