@@ -192,16 +192,15 @@ def _judge_access(bound: BoundCall, access: Access) -> _Finding:
 def _is_ideal(bound: BoundCall, access: Access, decision: Refuted | Unknown) -> bool:
     """Return whether no wrapped integer affects an access, although one may be computed.
 
-    False, without a proof, if an evaluation decides the access anyway: formulas do not
-    cover its arithmetic, or all contents that it depends on were recorded.
+    False, without a proof, if an evaluation decides the access anyway: all contents that it depends
+    on were recorded, and formulas do not cover its arithmetic or leave only untracked values open.
     """
-    if bound.contents.read_by(feeding(access.op, bound.call.module)):
-        return not overflow.wraps(bound, access)  # an evaluation would not decide
-    if isinstance(decision, Unknown):
-        return False
-    doubts = bound.doubts(decision.model)
-    if doubts and not doubts.unrecorded:
-        return False
+    if not bound.contents.read_by(feeding(access.op, bound.call.module)):
+        if isinstance(decision, Unknown):
+            return False
+        doubts = bound.doubts(decision.model)
+        if doubts and not doubts.unrecorded:
+            return False
     return not overflow.wraps(bound, access)
 
 

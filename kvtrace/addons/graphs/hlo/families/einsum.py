@@ -35,7 +35,6 @@ from kvtrace.addons.graphs.hlo.primitives import (
     together,
     transpose,
 )
-from kvtrace.addons.graphs.hlo.primitives import broadcast_to as broadcast_tensor
 from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
 
 #: One label per axis; axes under an ellipsis have integers as labels.
@@ -238,7 +237,7 @@ def triu(m: Operand, k: int = 0) -> Tensor:
 def _with_two_axes(m: Operand) -> Tensor:
     x = lift(m)
     if len(x.shape) == 1:
-        return broadcast_tensor(x, (x.shape[0], x.shape[0]))
+        return broadcast_to(x, (x.shape[0], x.shape[0]))
     if not x.shape:
         raise ShapeMismatch.here("a scalar has no triangle; pass a tensor with axes")
     return x
@@ -276,7 +275,7 @@ def diag(v: Operand, k: int = 0) -> Tensor:
     padded_vector = pad(x, scalar(0, x.dtype), (max(0, k),), (max(0, -k),))
     shape = (size, size)
     is_diagonal = compare("EQ", add(iota(shape, 0), full(k, shape, INT32)), iota(shape, 1))
-    return select(is_diagonal, broadcast_tensor(padded_vector, shape), full(0, shape, x.dtype))
+    return select(is_diagonal, broadcast_to(padded_vector, shape), full(0, shape, x.dtype))
 
 
 @implements(np.trace, methods=("trace",))
