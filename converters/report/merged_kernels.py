@@ -39,7 +39,7 @@ _KEY: Final = ("module", "name", "source_artifact", "file")
 #: Columns of variants that the page has as they are recorded.
 _SAME: Final = (
     "kernel_id", "target", "warp_size", "num_warps", "num_ctas", "num_stages", "shared_bytes",
-    "registers", "spills", "cache_hit", "cache_key", "compile_ns",
+    "registers", "spills", "cache_hit", "cache_key", "compile_ns", "load_ns",
 )  # fmt: skip
 #: Sums over the calls of a variant.
 _SUMS: Final = ("launches", "calls", "host_ns")
@@ -158,7 +158,7 @@ class KernelRows:
     ) -> tuple[Variant, ...]:
         """Return the variants with the indexes `shown`, with sums over their calls.
 
-        `sums` has figures by variant index; compile times count from `origin`. A variant whose
+        `sums` has figures by variant index; begins count from `origin`. A variant whose
         nearest earlier one is not on the page has no comparison with it. Errors as `Trace.table`.
         """
         new_indexes = {variant: index for index, variant in enumerate(shown.tolist())}
@@ -224,13 +224,13 @@ class KernelRows:
         sizes: Mapping[str, int],
         origin: int,
     ) -> dict[str, Any]:
-        begin = row["compile_begin"]
+        begins = {name: row[name] for name in ("compile_begin", "load_begin")}
         return {
             **{name: row[name] for name in _SAME},
+            **{name: None if begin is None else begin - origin for name, begin in begins.items()},
             "kernel": kernel,
             "run": run,
             "options": {key: str(value) for key, value in row["options"] or ()},
-            "compile_begin": None if begin is None else begin - origin,
             "occupancy": occupancy_of(row),
             "signature": tuple(row["signature"] or ()),
             "stages": self._stages(row["stages"] or (), sizes),

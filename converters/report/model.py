@@ -180,6 +180,9 @@ class Variant:
     compile_begin: int | None
     """Time since the page's origin."""
     compile_ns: int | None
+    load_begin: int | None
+    """Time since the page's origin at which the binary began to be loaded onto a device."""
+    load_ns: int | None
     recompiled: Recompiled | None
     """None for the first variant of a kernel in its run."""
     reason: str
@@ -478,7 +481,7 @@ MEASURED: Final[dict[str, dict[str, bool]]] = {
         (
             "variants",
             "warp_size num_warps num_ctas num_stages shared_bytes registers spills compile_ns "
-            "launches calls host_ns",
+            "load_ns launches calls host_ns",
             "occupancy",
         ),
         (

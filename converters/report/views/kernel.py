@@ -1,7 +1,7 @@
-"""Blocks `kernel/<kernel>`: autotuning trials of a kernel, and load times of its binaries.
+"""Blocks `kernel/<kernel>`: autotuning trials of a kernel.
 
-A kernel without trials and load times has no block. Both are measured. The time of a trial is the
-median of its executions on the device (`converters/profile/autotune.py`), null if not recorded.
+A kernel without trials has no block. The time of a trial is the measured median of its executions
+on the device (`converters/profile/autotune.py`), null if not recorded.
 """
 
 from collections.abc import Iterable, Mapping
@@ -35,18 +35,10 @@ class Tuning(TypedDict):
     why: str
 
 
-class Load(TypedDict):
-    """A load of a variant's binary onto a device; `variant` is an index in the report."""
-
-    variant: int
-    duration_ns: int
-
-
 class KernelBlock(TypedDict):
     """The block `kernel/<kernel>`, where `<kernel>` is the kernel's index in the report."""
 
     measured: bool
-    loads: list[Load]
     tunings: list[Tuning]
 
 
@@ -59,18 +51,12 @@ def _blocks(context: Context) -> Iterable[Block]:
     variant_indexes = {(v.run, v.kernel_id): index for index, v in enumerate(report.variants)}
     block_by_kernel: dict[int, KernelBlock] = {}
     for kernel, tuning in _tunings(context, variant_indexes):
-        _block_of_kernel(block_by_kernel, kernel)["tunings"].append(tuning)
-    for variant, duration in _loads(context, variant_indexes):
-        load = Load(variant=variant, duration_ns=duration)
-        _block_of_kernel(block_by_kernel, report.variants[variant].kernel)["loads"].append(load)
+        block = block_by_kernel.setdefault(kernel, {"measured": True, "tunings": []})
+        block["tunings"].append(tuning)
     for kernel in sorted(
         block_by_kernel, key=lambda index: (-report.kernels[index].host_ns, index)
     ):
         yield Block(f"kernel/{kernel}", partial(json_block, block_by_kernel[kernel]))
-
-
-def _block_of_kernel(content: dict[int, KernelBlock], kernel: int) -> KernelBlock:
-    return content.setdefault(kernel, {"measured": True, "loads": [], "tunings": []})
 
 
 def _tunings(context: Context, variant_indexes: VariantIndexes) -> Iterable[tuple[int, Tuning]]:
@@ -106,23 +92,11 @@ def _trial(trial: autotune.Trial, variant: int) -> Trial:
     }
 
 
-def _loads(context: Context, variant_indexes: VariantIndexes) -> Iterable[tuple[int, int]]:
-    """Yield variant index and load time in ns, for each variant on the page with a timed load."""
-    for index, run in enumerate(context.runs):
-        table = context.trace.table("kernels", (run,), ["kernel_id", "load_ns"])
-        rows = zip(table["kernel_id"].to_pylist(), table["load_ns"].to_pylist(), strict=True)
-        yield from (
-            (variant_indexes[index, kernel], ns)
-            for kernel, ns in rows
-            if ns is not None and (index, kernel) in variant_indexes
-        )
-
-
 SOURCE: Final = BlockSource(
     name="kernel",
     order=5,
     share=0.2,
-    noun="kernels' autotuning and loading",
-    query="SELECT name, kernel_id, load_ns FROM kernels",
+    noun="kernels' autotuning",
+    query="FROM launches WHERE phase = 'autotune'",
     blocks=_blocks,
 )

@@ -85,6 +85,10 @@ def test_without_a_gpu_findings_come_with_line_and_sentence_and_no_column_is_of_
         first = page.locator(".first-findings li").all_inner_texts()
         assert 0 < len(first) <= 6
         assert first[0].startswith("error")
+        sections = page.locator("main section").evaluate_all("all => all.map(e => e.id)")
+        assert sections[0] == "overview-findings"
+        tile = page.locator("#figures .figure").first
+        assert tile.get_attribute("data-figure") == "errors and warnings"
         found = listed[0]["found"]
         assert f"{Path(found['file']).name}:{found['line']}" in first[0]
         assert any(each["found"]["message"] in first[0] for each in listed)

@@ -4,9 +4,8 @@ from tests.converters.browsed_report import figures, rows_of
 from tests.converters.page_layout import layout_problems
 from tests.converters.report_page import (
     opened_page,
-    written_page,
 )
-from tests.support.report_trace import HOSTILE_NAME, build_report_trace
+from tests.support.report_trace import HOSTILE_NAME
 
 
 def test_the_overview_shows_what_ran_its_figures_and_what_was_found(opened):
@@ -31,14 +30,6 @@ def test_each_figure_says_whether_it_was_measured_or_derived(opened):
     assert said["bytes moved"][0] == said["errors and warnings"][0] == "derived"
     assert "recorded while the program ran" in said["host time"][1]
     assert "computed by kvtrace" in said["bytes moved"][1]
-
-
-def test_kernels_are_sorted_by_the_selected_column(opened):
-    table = "[aria-label='Top kernels']"
-    assert rows_of(opened, table)[0] == "softmax"
-    opened.page.locator(table).get_by_role("button", name="launches").click()
-    launches = [int(text) for text in rows_of(opened, table, 2)]
-    assert launches == sorted(launches, reverse=True)
 
 
 def test_the_timeline_zooms_selects_and_lists_what_is_in_view(opened):
@@ -170,27 +161,3 @@ def test_slice_of_any_row_shows_its_details(opened):
     assert "Mark " in opened.text("#timeline-selection")
     page.keyboard.press("z")
     page.wait_for_function("() => location.hash.includes('from=')")
-
-
-def test_the_canvas_draws_launches_in_their_kernels_colors(opened):
-    opened.page.wait_for_function("() => document.getElementById('timeline-status').innerText")
-    colors = opened.page.evaluate(
-        """() => {
-            const canvas = document.getElementById("timeline");
-            const { width, height } = canvas;
-            const image = canvas.getContext("2d").getImageData(0, 0, width, height);
-            return new Set(new Uint32Array(image.data.buffer)).size;
-        }"""
-    )
-    assert colors > 10
-
-
-def test_without_derived_tables_the_page_names_the_commands_that_fill_them(
-    report_browser, tmp_path
-):
-    built = build_report_trace(tmp_path, launches=20, derived=False, stages=("ttir",))
-    page = written_page(built.path, tmp_path / "r.html", "--no-replay")
-    with opened_page(report_browser, page) as opened:
-        text = opened.text("main")
-        assert "run kvtrace profile --replay" in text
-        assert f"kvtrace sanitize {built.path}/" in text

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from kvtrace.converters.profile.autotune import read_tunings
+from kvtrace.figures.times import compiling_launches
 from kvtrace.text import duration
 from tests.converters.replayed_trace import blocks_of, json_blocks, replayed
 from tests.converters.report_page import THEMES, accessibility_problems, opened_page, written_page
@@ -302,6 +303,25 @@ def test_heat_beside_the_source_and_the_ttir_is_that_of_the_page_s_figures(opene
     assert "line=" in hash_of(opened)
 
 
+def test_code_opens_at_its_hottest_line_by_the_measure_shown(opened_device, device):
+    kernel = device.kernel("added")
+    variant = device.report["kernels"][kernel]["variants"][0]
+    lines = device.block(f"lines/{variant}")["files"][0]["lines"]
+    opened, source = opened_device, opened_device.page.locator("#source")
+    address = f"#/kernel/{kernel}/variant/{variant}?heat="
+    opened.go(f"{address}none")
+    source.evaluate("box => { box.style.maxBlockSize = '70px'; scrollTo(0, 0); }")
+    assert lines_with(opened, "source", "hottest") == []
+    for name, field in (("time", "time_share"), ("bytes", "bytes")):
+        opened.go(f"{address}{name}")
+        wanted = max(lines, key=lambda number: lines[number][field] or 0)
+        assert_lines(opened, "source", "hottest", [int(wanted)])
+        box, shown = source.bounding_box(), line(opened, "source", wanted).bounding_box()
+        assert box["y"] <= shown["y"] <= box["y"] + box["height"] - shown["height"]
+        assert f"Hottest: line {wanted}," in opened.text("#heat-note")
+    assert not opened.page.evaluate("scrollY")
+
+
 # --- what the compiler did ----------------------------------------------------------------------
 
 
@@ -439,6 +459,9 @@ def test_missing_derived_data_is_listed_with_its_command(report_browser, tmp_pat
         assert opened.text("h1") == "Not here"
         opened.go("#/kernel/99")
         assert opened.text("h1") == "Not here"
+        opened.go("#/")
+        assert "run kvtrace profile --replay" in opened.text("main")
+        assert f"kvtrace sanitize {trace}" in opened.text("main")
 
 
 def test_figures_are_shown_without_source(report_browser, tmp_path):
@@ -483,9 +506,21 @@ def test_trials_are_those_of_info_autotune(device):
         assert medians == [trial.median_ns for trial in tuning.trials]
 
 
-def test_loads_show_recorded_times(compiled):
-    kernel = compiled.report["kernels"][0]
-    loads = compiled.block("kernel/0")["loads"]
+def test_launches_that_compiled_loaded_or_tuned_have_chips(opened_device, device):
+    kernel, selection = device.kernel("scaled"), replayed("device")
+    launches = compiling_launches(selection.trace, selection.runs[0])["seq"].to_pylist()
+    opened = opened_device
+    opened.go(f"#/launches?kernel={kernel}")
+    rows = opened.page.locator("#launch-table tbody tr", has=opened.page.locator(".pill"))
+    numbers = [int(text.split()[0].replace(",", "")) for text in rows.all_inner_texts()]
+    assert numbers
+    assert set(numbers) <= set(launches)
 
-    assert [load["variant"] for load in loads] == kernel["variants"] == [0, 1]
-    assert [load["duration_ns"] for load in loads] == [700_000, 700_001]
+    variants = [device.report["variants"][v] for v in device.report["kernels"][kernel]["variants"]]
+    chips = " ".join(opened.page.locator("#launch-table .pill").all_inner_texts())
+    for each in variants:
+        assert f"compiled {duration(each['compile_ns'])}" in chips
+    rows.first.locator("td").first.click()
+    opened.page.locator("#selected-launch .pill").first.wait_for()
+    opened.go(f"#/kernel/{kernel}")
+    opened.page.locator("#calls .pill").first.wait_for()

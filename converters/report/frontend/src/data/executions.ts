@@ -6,7 +6,7 @@ import { page } from "./page";
 const MOST_NUMBERED = 50_000_000;
 
 /** What is worked out once. */
-function once<T>(make: () => T): () => T {
+export function once<T>(make: () => T): () => T {
   let known: T | undefined;
   return () => (known ??= make());
 }

@@ -10,6 +10,7 @@ import {
   dressing,
   dressingField,
   type Heat,
+  hottestLine,
   type LineMark,
   type Lit,
   numberAt,
@@ -40,7 +41,7 @@ interface CodeProps {
   readonly lit?: ReadonlyMap<number, Lit>;
   /** Lines that belong to others: pointed at, chosen, and stepped through with the arrow keys. */
   readonly linked?: ReadonlySet<number>;
-  /** A bar and a figure beside each line. */
+  /** A bar and a figure beside each line; the code opens at the hottest, unless one is revealed. */
   readonly heat?: ReadonlyMap<number, Heat> | null;
   /** Lines left out until asked for; counted from the text's first line as 1. */
   readonly folds?: readonly Fold[];
@@ -90,6 +91,11 @@ export function Code(props: CodeProps) {
     if (view.current && props.reveal) revealLine(view.current, props.reveal);
   }, [props.reveal, props.text]);
 
+  useEffect(() => {
+    const line = hottestLine(props.heat);
+    if (view.current && line !== null && !latest.current.reveal) openAt(view.current, line);
+  }, [props.heat, props.text]);
+
   return (
     <div class="code" id={props.id} ref={host} style={{ maxBlockSize: props.height ?? "38rem" }} />
   );
@@ -106,10 +112,29 @@ function dressed(props: CodeProps): Dressing {
   };
 }
 
-function revealLine(editor: EditorView, number: number): void {
+/** Where a line of the file begins in the editor's text; null where it is not in it. */
+function startOf(editor: EditorView, number: number): number | null {
   const place = number - editor.state.field(dressingField).firstLine + 1;
-  if (place < 1 || place > editor.state.doc.lines) return;
-  const at = editor.state.doc.line(place).from;
+  return place < 1 || place > editor.state.doc.lines ? null : editor.state.doc.line(place).from;
+}
+
+/** Scroll the editor to a line that is out of its view. The page stays where it is. */
+function openAt(editor: EditorView, number: number): void {
+  const at = startOf(editor, number);
+  if (at === null) return;
+  editor.requestMeasure({
+    read: () => editor.lineBlockAt(at),
+    write({ top, bottom }) {
+      const { scrollDOM: box } = editor;
+      const isSeen = top >= box.scrollTop && bottom <= box.scrollTop + box.clientHeight;
+      if (!isSeen) box.scrollTop = (top + bottom - box.clientHeight) / 2;
+    },
+  });
+}
+
+function revealLine(editor: EditorView, number: number): void {
+  const at = startOf(editor, number);
+  if (at === null) return;
   const scroll = EditorView.scrollIntoView(at, { y: "nearest", yMargin: 80 });
   editor.dispatch({ effects: [...unfoldAt(editor.state, at), scroll] });
 }

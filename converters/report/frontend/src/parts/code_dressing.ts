@@ -29,6 +29,8 @@ export interface Heat {
   readonly text: string;
   /** The tooltip; says whether it was measured or derived. */
   readonly title: string;
+  /** The line with most: it is marked, and the code opens at it. */
+  readonly hottest?: boolean;
 }
 
 export interface Underlined {
@@ -100,7 +102,8 @@ function dressedLines(view: EditorView): DecorationSet {
       const number = line.number - 1 + dressing.firstLine;
       const attributes: Record<string, string> = { "data-line": String(number) };
       const linked = dressing.linked.has(number) ? "linked" : "";
-      const classes = [dressing.marks.get(number), dressing.lit.get(number), linked];
+      const hottest = dressing.heat?.get(number)?.hottest ? "hottest" : "";
+      const classes = [dressing.marks.get(number), dressing.lit.get(number), linked, hottest];
       attributes["class"] = classes.filter(Boolean).join(" ");
       builder.add(line.from, line.from, Decoration.line({ attributes }));
       if (dressing.underlined?.line === number) {
@@ -156,5 +159,11 @@ const fileNumbers = lineNumbers({
   formatNumber: (number, state) =>
     String(number - 1 + (state.field(dressingField, false)?.firstLine ?? 1)),
 });
+
+/** The number of the line with most heat; null where no heat says so. */
+export function hottestLine(heat: ReadonlyMap<number, Heat> | null | undefined): number | null {
+  for (const [line, { hottest }] of heat ?? []) if (hottest) return line;
+  return null;
+}
 
 export const dressing: Extension = [dressingField, fileNumbers, heatGutter, lines];

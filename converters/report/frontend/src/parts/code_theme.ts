@@ -27,6 +27,7 @@ const look = EditorView.theme({
   ".cm-line.violation": { borderInlineStartColor: "var(--error)" },
   ".cm-line.unknown": { borderInlineStartColor: "var(--warning)" },
   ".cm-line.marked": { backgroundColor: "var(--error-soft)" },
+  ".cm-line.hottest": { boxShadow: "inset 0 0 0 1px var(--hottest)" },
   ".cm-line.outer": { backgroundColor: "var(--outer)" },
   ".cm-line.there": { backgroundColor: "var(--there)" },
   ".cm-line.here": { backgroundColor: "var(--here)" },

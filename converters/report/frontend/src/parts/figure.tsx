@@ -18,6 +18,8 @@ export interface FigureOf {
   readonly how?: string;
   /** Shown below. */
   readonly detail?: ComponentChildren;
+  /** Shown before the others, in red. */
+  readonly urgent?: boolean;
 }
 
 const from =
@@ -40,7 +42,8 @@ export function Figures(props: {
   id?: string;
   of: readonly (FigureOf | readonly FigureOf[] | null | false)[];
 }) {
-  const shown = props.of.flatMap((each) => each || []);
+  const all = props.of.flatMap((each) => each || []);
+  const shown = [...all.filter(({ urgent }) => urgent), ...all.filter(({ urgent }) => !urgent)];
   return (
     <div class="figures" id={props.id}>
       {shown.map((each) => (
@@ -50,10 +53,10 @@ export function Figures(props: {
   );
 }
 
-function Figure({ name, value, as, shown, source = "derived", how, detail }: FigureOf) {
+function Figure({ name, value, as, shown, source = "derived", how, detail, urgent }: FigureOf) {
   return (
     <div
-      class="figure"
+      class={urgent ? "figure urgent" : "figure"}
       data-figure={name}
       data-value={value ?? ""}
       data-source={source}

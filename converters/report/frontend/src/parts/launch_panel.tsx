@@ -14,8 +14,10 @@ import {
 } from "../data/format";
 import { launchNumber } from "../data/launch_numbers";
 import { page } from "../data/page";
+import { startUps } from "../data/start_up";
 import { ArgumentTable } from "./arguments";
 import { Value } from "./figure";
+import { StartUpChips } from "./start_up";
 import { CallLink, Facts, KernelLink, Note, trackName } from "./text";
 
 /** What is known of a launch; `row` is its row on this page. */
@@ -35,6 +37,7 @@ export function LaunchFacts({ row, grid }: RowProps & { grid: ComponentChildren 
           </Value>,
         ],
         ["Host time", <Value source="measured">{formatNanoseconds(launches.duration[row])}</Value>],
+        ["Start-up", startUps().has(row) && <StartUpChips of={startUps().get(row)} />],
         ["On the device", <DeviceTime row={row} />],
         ["Phase", report.phases[launches.phase[row] ?? -1]],
         ["Thread", trackName(launches.track[row] ?? -1)],

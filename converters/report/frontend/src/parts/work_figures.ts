@@ -55,12 +55,15 @@ export function workFigures(
       : []),
     derived("bytes moved", work.bytes, "bytes", REPLAYED, details.replayed),
     derived("FLOPs", work.flops, "flops", REPLAYED, details.replayed),
-    derived(
-      "errors and warnings",
-      work.violations,
-      "count",
-      "Errors and warnings on accesses, over unique calls, by kvtrace sanitize",
-      judged,
-    ),
+    {
+      ...derived(
+        "errors and warnings",
+        work.violations,
+        "count",
+        "Errors and warnings on accesses, over unique calls, by kvtrace sanitize",
+        judged,
+      ),
+      urgent: Boolean(work.violations),
+    },
   ];
 }

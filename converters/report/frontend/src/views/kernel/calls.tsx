@@ -3,11 +3,13 @@
 import { useMemo } from "preact/hooks";
 import { chosen, href } from "../../app/router";
 import { formatCount, formatGrid, gridSize, plural } from "../../data/format";
-import { page } from "../../data/page";
+import { page, rowsRead } from "../../data/page";
+import { type StartUp, startUpsOfCalls } from "../../data/start_up";
 import type { Call } from "../../data/types";
 import { argumentSummary } from "../../parts/arguments";
-import { code, fieldsOf, words } from "../../parts/columns";
+import { code, fieldsOf, figure, words } from "../../parts/columns";
 import { AddressSearch, matches } from "../../parts/search";
+import { startUpColumn } from "../../parts/start_up";
 import { type Column, Table } from "../../parts/table";
 import { CallLink } from "../../parts/text";
 import { variantName } from "./variants";
@@ -66,6 +68,7 @@ const LEAVING = [
   "FLOPs",
   "bytes",
   "host median",
+  "start-up",
   "Grid",
   "GPU median",
   "host time",
@@ -89,6 +92,9 @@ export function callColumns(): Column<number>[] {
   ];
 }
 
+/** Until launches are read. */
+const NONE: ReadonlyMap<number, StartUp> = new Map();
+
 function CallTable({ rows }: { rows: readonly number[] }) {
   const { calls } = page.report;
   const of = (index: number): Call => calls[index] as Call;
@@ -96,6 +102,7 @@ function CallTable({ rows }: { rows: readonly number[] }) {
   const field = fieldsOf(of);
   const some = (name: keyof Call): boolean => rows.some((index) => of(index)[name] !== null);
   const host = some("host_ns");
+  const started = rowsRead.value ? startUpsOfCalls() : NONE;
   const columns: (Column<number> | false)[] = [
     ...callColumns(),
     code("Arguments", (index) => argumentSummary(of(index)), { prose: true }),
@@ -105,7 +112,8 @@ function CallTable({ rows }: { rows: readonly number[] }) {
         <a href={href("launches", { call: index })}>{formatCount(of(index).launches)}</a>
       ),
     },
-    host && field("host time", "measured", "host_ns", "ns", HOST_TIME),
+    rows.some((index) => started.has(index)) && startUpColumn((index) => started.get(index)),
+    host && figure("host time", "measured", (index) => of(index).host_ns || null, "ns", HOST_TIME),
     host &&
       field("host median", "measured", "host_median_ns", "ns", `Median over launches; ${tuned}`),
     some("device_median_ns") &&

@@ -7,10 +7,11 @@ import { page } from "../../data/page";
 import type { SourceFile, Stage, Text, Variant } from "../../data/types";
 import { type Loaded, useBlock, useText } from "../../data/use_block";
 import { Split } from "../../parts/beside";
+import { type Heat, hottestLine } from "../../parts/code_dressing";
 import { AddressChoice } from "../../parts/search";
 import { Missing, NotDerived, Note } from "../../parts/text";
 import type { LinesBlock } from "./blocks";
-import { knownMeasures, linesOfFile, type Measure } from "./heat";
+import { knownMeasures, linesOfFile, type Measure, sourceHeat } from "./heat";
 import { LineTable } from "./line_table";
 import { type Links, linksOf, NO_LINKS, sourceOf, type SourcePlace } from "./links";
 import type { MarkedFinding } from "../../parts/finding_marks";
@@ -47,6 +48,10 @@ export function CodeView(props: CodeViewProps) {
   const figures = useMemo(
     () => (block && file ? linesOfFile(block, file.path, files) : null),
     [block, file],
+  );
+  const heat = useMemo(
+    () => (block && figures && measure ? sourceHeat(block, figures, measure) : null),
+    [block, figures, measure],
   );
   const held = heldPlace();
   const active = held ?? pointed;
@@ -111,6 +116,7 @@ export function CodeView(props: CodeViewProps) {
       loading={source.state === "loading"}
       kernel={page.report.kernels[variant.kernel]}
       figures={figures}
+      heat={heat}
       findings={props.findings}
     />
   );
@@ -152,7 +158,7 @@ export function CodeView(props: CodeViewProps) {
           </button>
         ) : null}
       </div>
-      <HeatNote lines={lines} measure={measure} variant={props.index} />
+      <HeatNote lines={lines} measure={measure} heat={heat} variant={props.index} />
       {table && block && figures ? (
         <LineTable
           figures={figures}
@@ -212,10 +218,12 @@ function chosenMeasure(measures: readonly Measure[], name: string | null): Measu
 interface HeatNoteProps {
   readonly lines: Loaded<LinesBlock>;
   readonly measure: Measure | null;
+  /** Of the source file that is shown. */
+  readonly heat: ReadonlyMap<number, Heat> | null;
   readonly variant: number;
 }
 
-function HeatNote({ lines, measure, variant }: HeatNoteProps) {
+function HeatNote({ lines, measure, heat, variant }: HeatNoteProps) {
   if (lines.state === "missing") {
     return (
       <NotDerived
@@ -227,12 +235,23 @@ function HeatNote({ lines, measure, variant }: HeatNoteProps) {
   if (lines.state === "failed")
     return <Note kind="warning">Heat cannot be read: {lines.reason}</Note>;
   if (lines.state === "loading" || !measure) return null;
+  const hottest = hottestLine(heat);
   return (
     <p class="small muted" id="heat-note">
+      {hottest === null ? null : (
+        <>
+          Hottest: <a href={lineHref(hottest)}>line {hottest}</a>, {heat?.get(hottest)?.text}.{" "}
+        </>
+      )}
       Heat is {measure.how} ({lines.value.measured ? "measured" : "derived"}). A line holds what was
       inlined into it too, so lines do not add up.
     </p>
   );
+}
+
+function lineHref(line: number): string {
+  const { path, query } = address.value;
+  return href(path.slice(1), { ...Object.fromEntries(query), line, ir: null, beside: null });
 }
 
 interface LinkStatusProps {

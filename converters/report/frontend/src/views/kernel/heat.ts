@@ -172,6 +172,7 @@ function heatOf(
   before: (figures: LineFigures) => string,
 ): ReadonlyMap<number, Heat> {
   const most = lines.reduce((most, [, figures]) => Math.max(most, measure.value(figures) ?? 0), 0);
+  const hottest = lines.find(([, figures]) => most && measure.value(figures) === most)?.[0];
   const heat = new Map<number, Heat>();
   for (const [line, figures] of lines) {
     const value = measure.value(figures);
@@ -181,6 +182,7 @@ function heatOf(
       share,
       text: measure.shown(value),
       title: before(figures) + figuresText(figures, block),
+      hottest: line === hottest,
     });
   }
   return heat;

@@ -5,13 +5,13 @@ import { useMemo } from "preact/hooks";
 import { chosen, setQuery } from "../../app/router";
 import { baseName, formatPlace, shortText } from "../../data/format";
 import type { Kernel, SourceFile, Stage } from "../../data/types";
-import { Code, type Lit, stageLanguage } from "../../parts/code";
+import { Code, type Heat, type Lit, stageLanguage } from "../../parts/code";
 import { CopyAndSave } from "../../parts/copy";
 import { Tabs } from "../../parts/tabs";
 import { Note } from "../../parts/text";
 import type { LinesBlock, SourceLineFigures } from "./blocks";
 import { sourceFolds, stageFolds, withoutLocations } from "./folding";
-import { inheritedHeat, type Measure, sourceHeat, stageHeat } from "./heat";
+import { inheritedHeat, type Measure, stageHeat } from "./heat";
 import { type Links, litLines, type SourcePlace } from "./links";
 import { type MarkedFinding, marksOf } from "../../parts/finding_marks";
 import { type Place, stageTitle } from "./state";
@@ -74,19 +74,16 @@ interface SourcePaneProps extends PaneProps {
   readonly loading: boolean;
   readonly kernel: Kernel | undefined;
   readonly figures: ReadonlyMap<number, SourceLineFigures> | null;
+  readonly heat: ReadonlyMap<number, Heat> | null;
   readonly findings: readonly MarkedFinding[];
 }
 
 export function SourcePane(props: SourcePaneProps) {
-  const { text, file, kernel, links, measure, block, figures } = props;
+  const { text, file, kernel, links, figures, heat } = props;
   const path = file?.path ?? "";
   const stageLines = links.toStage.get(path);
   const linked = useMemo(() => new Set(stageLines?.keys()), [stageLines]);
   const marks = useMemo(() => marksOf(props.findings, path), [props.findings, path]);
-  const heat = useMemo(
-    () => (block && figures && measure ? sourceHeat(block, figures, measure) : null),
-    [block, figures, measure],
-  );
   const folds = useMemo(
     () =>
       text !== null && file && kernel

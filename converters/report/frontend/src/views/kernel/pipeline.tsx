@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import { address, href } from "../../app/router";
 import { formatMoment, formatNanoseconds, shortText } from "../../data/format";
 import { page } from "../../data/page";
-import type { Load, Variant } from "../../data/types";
+import type { Variant } from "../../data/types";
 import { figure, sharedFigure, words } from "../../parts/columns";
 import { Value } from "../../parts/figure";
 import { Table } from "../../parts/table";
@@ -20,13 +20,8 @@ interface Step {
   readonly text: boolean;
 }
 
-interface PipelineProps {
-  readonly variant: Variant;
-  readonly load: Load | null;
-}
-
-export function Pipeline({ variant, load }: PipelineProps) {
-  const steps = useMemo(() => stepsOf(variant, load), [variant, load]);
+export function Pipeline({ variant }: { variant: Variant }) {
+  const steps = useMemo(() => stepsOf(variant), [variant]);
   const triton = page.report.runs[variant.run]?.versions["triton"];
   const whole = steps.reduce((sum, step) => sum + (step.duration ?? 0), 0);
   if (!steps.length && variant.compile_ns === null)
@@ -44,7 +39,7 @@ export function Pipeline({ variant, load }: PipelineProps) {
           ["It took", <Time value={variant.compile_ns} />],
           ["Began", began === null ? null : `${formatMoment(began)} into the trace`],
           ["Disk cache", <CachePill variant={variant} />],
-          ["Module load", <Time value={load?.duration_ns ?? null} />],
+          ["Module load", <Time value={variant.load_ns} />],
           ["Compiled by", triton ? `triton ${shortText(triton, 40)}` : null],
         ]}
       />
@@ -83,7 +78,7 @@ function stageHref(stage: string): string {
 }
 
 /** The stages in the compiler's order, what of the whole none of them accounts for, the load. */
-function stepsOf(variant: Variant, load: Load | null): Step[] {
+function stepsOf(variant: Variant): Step[] {
   const shown = shownStages(variant);
   const steps = variant.stages.map((stage): Step => ({
     name: stage.stage,
@@ -96,7 +91,7 @@ function stepsOf(variant: Variant, load: Load | null): Step[] {
   const rest = (variant.compile_ns ?? 0) - known;
   const more = { size: null, text: false };
   if (known && rest > 0) steps.push({ name: "(rest)", title: "rest", duration: rest, ...more });
-  if (load)
-    steps.push({ name: "(load)", title: "module load", duration: load.duration_ns, ...more });
+  const { load_ns: load } = variant;
+  if (load !== null) steps.push({ name: "(load)", title: "module load", duration: load, ...more });
   return steps;
 }

@@ -112,9 +112,7 @@ function Shown({ index, chosen }: { index: number; chosen: number | null }) {
           }}
         />
       </Section>
-      {variant && chosen !== null ? (
-        <Compiled variant={variant} index={chosen} block={block} />
-      ) : null}
+      {variant && chosen !== null ? <Compiled variant={variant} /> : null}
       <Section title="Roofline" id="roofline-part">
         <Roofline calls={calls} />
       </Section>
@@ -137,23 +135,14 @@ function Shown({ index, chosen }: { index: number; chosen: number | null }) {
 }
 
 /** What the compiler did for the chosen variant, why, and what it takes on the device. */
-function Compiled({
-  variant,
-  index,
-  block,
-}: {
-  variant: Variant;
-  index: number;
-  block: KernelBlock | null;
-}) {
-  const load = block?.loads.find((each) => each.variant === index) ?? null;
+function Compiled({ variant }: { variant: Variant }) {
   return (
     <>
       <Section title="Resources" id="resources-part">
         <Resources variant={variant} />
       </Section>
       <Section title="Compilation" id="compilation">
-        <Pipeline variant={variant} load={load} />
+        <Pipeline variant={variant} />
       </Section>
       <Section title="Specialization" id="specialization-part">
         <Recompile variant={variant} />

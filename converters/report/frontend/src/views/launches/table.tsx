@@ -3,7 +3,9 @@
 import { useMemo } from "preact/hooks";
 import { launchDeviceTimes } from "../../data/executions";
 import { page } from "../../data/page";
+import { startUps } from "../../data/start_up";
 import { figure, words } from "../../parts/columns";
+import { startUpColumn } from "../../parts/start_up";
 import { type Column, Table } from "../../parts/table";
 import { CallLink, KernelLink, trackName } from "../../parts/text";
 
@@ -35,6 +37,7 @@ export function LaunchTable(props: LaunchTableProps) {
     figure("host time", "measured", (row) => launches.duration[row], "ns"),
     report.totals.device_ns !== null &&
       figure("GPU time", "measured", deviceTime, "ns", "Sum over its executions"),
+    startUps().size > 0 && startUpColumn((row) => startUps().get(row)),
     words("Phase", (row) => report.phases[launches.phase[row] ?? -1], {
       key: (row) => launches.phase[row],
     }),
@@ -50,7 +53,7 @@ export function LaunchTable(props: LaunchTableProps) {
       rows={props.rows}
       chosen={props.chosen}
       onChoose={props.onChoose}
-      leaving={["Thread", "Phase", "call"]}
+      leaving={["Thread", "Phase", "call", "begin", "start-up"]}
       empty="No launch matches."
       height={22}
     />

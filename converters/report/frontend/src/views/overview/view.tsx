@@ -1,11 +1,12 @@
-// The first view: what add-ons have to say first, where the time went, what to try, what is wrong, what
-// ran; then the rest.
+// The first view: what add-ons have to say first, errors, where the time went, what to try, what else
+// was found, what ran; then the rest.
 
 import type { View } from "../../app/view";
 import { page } from "../../data/page";
 import { WithRows } from "../../parts/rows";
 import { DroppedNotes, NOTHING, Note, Section } from "../../parts/text";
 import { Timeline, TIMELINE_KEYS } from "../../parts/timeline";
+import { totals } from "../findings/counts";
 import { AllThatRan } from "./all_that_ran";
 import { CostlyLines } from "./costly_lines";
 import { FindingsSummary } from "./findings_summary";
@@ -21,6 +22,7 @@ import { WhatToTry } from "./what_to_try";
 
 function Overview() {
   const { report } = page;
+  const hasErrors = Boolean(totals(report).get("error"));
   const isEmpty = !report.totals.launches && !report.kernels.length && !report.device_time;
   return isEmpty ? (
     <WithoutKernels />
@@ -30,14 +32,13 @@ function Overview() {
       {PARTS.filter((part) => part.shown()).map(({ Component }, place) => (
         <Component key={place} />
       ))}
+      {hasErrors ? <Findings /> : null}
       <Ranks />
       <StepTime />
       <div class="overview-top">
         <WhatToTry />
         <div class="overview-side">
-          <Section title="Findings" id="overview-findings">
-            <FindingsSummary />
-          </Section>
+          {hasErrors ? null : <Findings />}
           <CostlyLines />
         </div>
       </div>
@@ -59,6 +60,14 @@ function Overview() {
         <TotalFigures />
       </Section>
     </>
+  );
+}
+
+function Findings() {
+  return (
+    <Section title="Findings" id="overview-findings">
+      <FindingsSummary />
+    </Section>
   );
 }
 
