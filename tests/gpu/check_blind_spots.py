@@ -30,9 +30,9 @@ sys.path.insert(0, str(ROOT))
 import kvtrace  # noqa: E402
 from kvtrace.schema.runs import plain_rows  # noqa: E402
 from kvtrace.schema.trace import open_trace  # noqa: E402
+from tests.gpu.expectations import expect, problems  # noqa: E402
 
 ROUNDS = 50
-problems: list[str] = []
 
 
 @triton.jit
@@ -50,12 +50,6 @@ class Model(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return nn.functional.gelu(self.up(x) * 2 + 1).softmax(-1)
-
-
-def expect(holds: bool, what: str) -> None:
-    print(f"    {'ok' if holds else 'WRONG'}: {what}")
-    if not holds:
-        problems.append(what)
 
 
 def compile_package(package: str) -> None:

@@ -28,10 +28,10 @@ from kvtrace.addons.check.recording import memory_needed  # noqa: E402
 from kvtrace.schema.runs import plain_rows  # noqa: E402
 from kvtrace.schema.trace import open_trace  # noqa: E402
 from kvtrace.schema.validation import validate  # noqa: E402
+from tests.gpu.expectations import expect, problems  # noqa: E402
 from tests.gpu.side_streams import launch_on_streams  # noqa: E402
 
 COUNT = 10_000
-problems: list[str] = []
 
 
 @triton.jit
@@ -57,12 +57,6 @@ def column_sums(x, out, rows, width, BLOCK: tl.constexpr):
     tl.store(out + lanes, total)
 
 
-def check(right: bool, what: str) -> None:
-    print(f"{'ok   ' if right else 'WRONG'} {what}", flush=True)
-    if not right:
-        problems.append(what)
-
-
 def blocks(n: int) -> tuple[int, ...]:
     return (triton.cdiv(n, 1024),)
 
@@ -75,7 +69,7 @@ def kept(folder: Path) -> tuple[list[dict[str, Any]], dict[tuple[int, int, str],
     """Launches that were kept, their memory (spans and bytes) by launch, argument and time."""
     trace = open_trace(folder)
     for problem in validate(folder):
-        check(False, f"{folder.name}: {problem.where}: {problem.text}")
+        expect(False, f"{folder.name}: {problem.where}: {problem.text}")
     memory = {
         (row["seq"], row["arg"], row["when"]): (row["spans"], trace.artifact(row["artifact"]))
         for row in plain_rows(trace.table("checked_memory"))
@@ -83,7 +77,7 @@ def kept(folder: Path) -> tuple[list[dict[str, Any]], dict[tuple[int, int, str],
     messages = plain_rows(trace.table("messages"))
     for row in messages:
         if row["code"] in ("capture-failure", "check-failed", "check-left-out"):
-            check(False, f"{folder.name}: {row['text']}")
+            expect(False, f"{folder.name}: {row['text']}")
     codes = {row["code"] for row in messages}
     return plain_rows(trace.table("checked_launches")), memory, codes
 
@@ -106,8 +100,8 @@ def in_place(folder: Path) -> None:
         _, memory, _ = kept(folder / str(dtype))
         found = [(memory[s, 0, "before"][1], memory[s, 0, "after"][1]) for s in range(20)]
         right = [(content(a), content(b)) for a, b in wanted]
-        check(found == right, f"{dtype} written over by the kernel and after it")
-        check(slow < 0.02, f"the slowest launch took {slow * 1e3:.2f} ms")
+        expect(found == right, f"{dtype} written over by the kernel and after it")
+        expect(slow < 0.02, f"the slowest launch took {slow * 1e3:.2f} ms")
 
 
 def streams(folder: Path) -> None:
@@ -123,7 +117,7 @@ def streams(folder: Path) -> None:
     launches, memory, _ = kept(folder)
     seqs = [row["seq"] for row in launches]
     found = sorted((memory[s, 0, "before"][1], memory[s, 0, "after"][1]) for s in seqs)
-    check(found == wanted, "three threads on streams of their own")
+    expect(found == wanted, "three threads on streams of their own")
 
 
 def programs(folder: Path) -> None:
@@ -134,13 +128,13 @@ def programs(folder: Path) -> None:
     with kvtrace.capture(folder, check="first"):
         added[blocks(n)](x, y, out, n, BLOCK=1024)
     torch.cuda.synchronize()
-    check(torch.cuda.memory_allocated() == before, "memory of the allocator")
+    expect(torch.cuda.memory_allocated() == before, "memory of the allocator")
     ((launch,), memory, _) = kept(folder)
-    check(len(launch["programs"] or ()) == memory_needed.PROGRAMS, "programs of a large launch")
+    expect(len(launch["programs"] or ()) == memory_needed.PROGRAMS, "programs of a large launch")
     for arg, when, tensor in ((0, "before", x), (1, "before", y), (2, "after", out)):
         spans, held = memory[0, arg, when]
         parts = [tensor[s["offset_bytes"] // 4 :][: s["size_bytes"] // 4] for s in spans]
-        check(held == b"".join(map(content, parts)), f"argument {arg} {when}: {len(spans)} spans")
+        expect(held == b"".join(map(content, parts)), f"argument {arg} {when}: {len(spans)} spans")
 
 
 def pieces(folder: Path) -> None:
@@ -159,8 +153,8 @@ def pieces(folder: Path) -> None:
     spans, held = memory[0, 0, "before"]
     tiles = x.view(rows, width // 64, 64)[:, programs]
     right = held == content(tiles)
-    check(right and len(programs) > 1, f"{len(spans)} pieces of {len(programs)} programs")
-    check(True, f"the launches took {first * 1e3:.0f} and {second * 1e3:.0f} ms")
+    expect(right and len(programs) > 1, f"{len(spans)} pieces of {len(programs)} programs")
+    expect(True, f"the launches took {first * 1e3:.0f} and {second * 1e3:.0f} ms")
 
 
 def crowded(folder: Path) -> None:
@@ -178,7 +172,7 @@ def crowded(folder: Path) -> None:
         for s in (row["seq"] for row in launches)
     )
     told = len(launches) == 15 or "check-busy" in codes
-    check(right and told and len(launches) > 8, f"{len(launches)} launches of 56 MiB each")
+    expect(right and told and len(launches) > 8, f"{len(launches)} launches of 56 MiB each")
 
 
 def compiled(folder: Path) -> None:
@@ -190,13 +184,13 @@ def compiled(folder: Path) -> None:
     with kvtrace.capture(folder, check="sample:4"):
         for _ in range(10):
             result = made(x, y)
-    check(torch.allclose(result, fused(x, y), atol=1e-5), "results of torch.compile")
+    expect(torch.allclose(result, fused(x, y), atol=1e-5), "results of torch.compile")
     launches, memory, _ = kept(folder)
     kernels = len({row["call_id"] for row in launches})
-    check(len(launches) == 3 * kernels > 0, f"{len(launches)} launches of {kernels} kernels")
+    expect(len(launches) == 3 * kernels > 0, f"{len(launches)} launches of {kernels} kernels")
     last = max(row["seq"] for row in launches)
     outputs = [held for (s, _, when), (_, held) in memory.items() if s == last and when == "after"]
-    check(content(result) in outputs, "the last output is what the program got")
+    expect(content(result) in outputs, "the last output is what the program got")
 
 
 def graphs(folder: Path) -> None:
@@ -214,15 +208,15 @@ def graphs(folder: Path) -> None:
         torch.cuda.synchronize()
         doubled[blocks(COUNT)](x, COUNT, BLOCK=1024)
     _, memory, codes = kept(folder)
-    check(torch.equal(x, torch.full_like(x, 6.0)), "results with a graph")
+    expect(torch.equal(x, torch.full_like(x, 6.0)), "results with a graph")
     starts = {0: 2.0, 1: 4.0, 2: 8.0, 3: 3.0}
     right = all(
         memory[seq, 0, "before"][1] == content(torch.full((COUNT,), start))
         and memory[seq, 0, "after"][1] == content(torch.full((COUNT,), 2 * start))
         for seq, start in starts.items()
     )
-    check(right and len(memory) == 8, "of launches in a graph, the first replay's memory is kept")
-    check("check-in-graph" not in codes, "nothing is said to be missing")
+    expect(right and len(memory) == 8, "of launches in a graph, the first replay's memory is kept")
+    expect("check-in-graph" not in codes, "nothing is said to be missing")
 
 
 def graph_of_large_launches(folder: Path) -> None:
@@ -244,8 +238,8 @@ def graph_of_large_launches(folder: Path) -> None:
     programs = launches[0]["programs"] or []
     _, held = memory[0, 0, "before"]
     right = held == content(x.view(rows, width // 64, 64)[:, programs])
-    check(right and len(programs) > 1, f"pieces of {len(programs)} programs in a graph")
-    check(True, ", ".join(f"replay {n}: {t * 1e3:.2f} ms" for n, t in times.items()))
+    expect(right and len(programs) > 1, f"pieces of {len(programs)} programs in a graph")
+    expect(True, ", ".join(f"replay {n}: {t * 1e3:.2f} ms" for n, t in times.items()))
 
 
 def compiled_with_graphs(folder: Path) -> None:
@@ -260,16 +254,16 @@ def compiled_with_graphs(folder: Path) -> None:
     with kvtrace.capture(folder, check="kernel:triton*"), torch.no_grad():
         for _ in range(6):
             result = made(x).clone()
-    check(torch.allclose(result, model(x), atol=1e-4), "results of torch.compile with graphs")
+    expect(torch.allclose(result, model(x), atol=1e-4), "results of torch.compile with graphs")
     launches, _, codes = kept(folder)
     trace = open_trace(folder)
     phases = {row["seq"]: row["phase"] for row in plain_rows(trace.table("launches"))}
     captured = [row["seq"] for row in launches if phases[row["seq"]] == "graph_capture"]
-    check(len(captured) > 0, f"{len(captured)} of {len(launches)} kept launches are in graphs")
+    expect(len(captured) > 0, f"{len(captured)} of {len(launches)} kept launches are in graphs")
     command = [sys.executable, "-m", "kvtrace", "check", str(folder)]
     said = subprocess.run(command, capture_output=True, text=True, check=False)
     print(said.stdout[-600:], said.stderr[-600:], codes)
-    check(said.returncode == 0, "they agree with their IR")
+    expect(said.returncode == 0, "they agree with their IR")
 
 
 PARTS = (

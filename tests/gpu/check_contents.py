@@ -26,10 +26,10 @@ sys.path.insert(0, str(ROOT))
 import kvtrace  # noqa: E402
 from kvtrace.schema.contents import contents_of  # noqa: E402
 from kvtrace.schema.trace import open_trace  # noqa: E402
+from tests.gpu.expectations import expect, problems  # noqa: E402
 from tests.gpu.side_streams import launch_on_streams  # noqa: E402
 
 COUNT = 10_000
-problems: list[str] = []
 
 
 @triton.jit
@@ -48,12 +48,6 @@ def shifted(index, out, n, BLOCK: tl.constexpr):
     tl.store(index + lanes, (chosen + 1) % n, mask=lanes < n)
 
 
-def check(right: bool, what: str) -> None:
-    print(f"{'ok   ' if right else 'WRONG'} {what}", flush=True)
-    if not right:
-        problems.append(what)
-
-
 def held(folder: Path, kernel: str) -> list[list[bytes]]:
     """What each launch of a kernel had, in order; one list of bytes a launch."""
     trace = open_trace(folder)
@@ -70,7 +64,7 @@ def held(folder: Path, kernel: str) -> list[list[bytes]]:
     messages = trace.table("messages", (run,), columns=["code", "text"]).to_pylist()
     for row in messages:
         if row["code"] in ("capture-failure", "contents-failed", "derived-failed"):
-            check(False, f"{folder.name}: {row['text']}")
+            expect(False, f"{folder.name}: {row['text']}")
     return [found[seq] for seq in sorted(found)]
 
 
@@ -95,16 +89,16 @@ def overwritten(folder: Path) -> None:
             if step == 0:
                 time.sleep(1.0)  # until the kernel's IR has been read: first before, then after
             elif taken > 0.02:
-                check(False, f"launch {step} took {taken * 1e3:.1f} ms: something waited")
+                expect(False, f"launch {step} took {taken * 1e3:.1f} ms: something waited")
             wanted.append(now)
             results.append(out.clone())
             index.copy_(now)
-    check(all(torch.equal(r, x[i]) for r, i in zip(results, wanted, strict=True)), "results")
+    expect(all(torch.equal(r, x[i]) for r, i in zip(results, wanted, strict=True)), "results")
     found = held(folder, "gathered")
     right = [[i.cpu().numpy().tobytes()] for i in wanted]
-    check(found == right, f"tensors overwritten after the launch: {len(found)} of 40 launches")
+    expect(found == right, f"tensors overwritten after the launch: {len(found)} of 40 launches")
     del wanted, results, now
-    check(torch.cuda.memory_allocated() == before, "memory of the allocator")
+    expect(torch.cuda.memory_allocated() == before, "memory of the allocator")
 
 
 def streams(folder: Path) -> None:
@@ -121,9 +115,9 @@ def streams(folder: Path) -> None:
         launch_on_streams(launch)
     torch.cuda.synchronize()
     right = all(torch.equal(o.cpu(), x.cpu()[i]) for o, i in zip(outs, wanted, strict=True))
-    check(right, "results on streams of three threads")
+    expect(right, "results on streams of three threads")
     found = sorted(held(folder, "gathered"))
-    check(found == sorted([i.numpy().tobytes()] for i in wanted), "contents on other streams")
+    expect(found == sorted([i.numpy().tobytes()] for i in wanted), "contents on other streams")
 
 
 def views_and_writers(folder: Path) -> None:
@@ -143,9 +137,9 @@ def views_and_writers(folder: Path) -> None:
             assert index._version == version
             time.sleep(0.3)
         gathered[(2,)](x, view, out, 1000, BLOCK=1024)
-    check(held(folder, "gathered") == [[view.cpu().numpy().tobytes()]] * 2, "a view of a pool")
+    expect(held(folder, "gathered") == [[view.cpu().numpy().tobytes()]] * 2, "a view of a pool")
     found = [parts[0] for parts in held(folder, "shifted")]
-    check(found == wanted, f"integers that the kernel itself writes: {len(found)} of 5 launches")
+    expect(found == wanted, f"integers that the kernel itself writes: {len(found)} of 5 launches")
 
 
 def large(folder: Path) -> None:
@@ -153,7 +147,7 @@ def large(folder: Path) -> None:
     x, out = torch.randn(COUNT, device="cuda"), torch.empty(12 << 20, device="cuda")
     with kvtrace.capture(folder, tensors="int"):
         gathered[blocks(12 << 20)](x, index, out, 12 << 20, BLOCK=1024)
-    check(held(folder, "gathered") == [[index.cpu().numpy().tobytes()]], "96 MiB, asked for")
+    expect(held(folder, "gathered") == [[index.cpu().numpy().tobytes()]], "96 MiB, asked for")
 
 
 def captured(folder: Path) -> None:
@@ -173,11 +167,11 @@ def captured(folder: Path) -> None:
         index.copy_(other)
         graph.replay()
         torch.cuda.synchronize()
-    check(torch.equal(out, x[other]), "a graph with launches, replayed")
-    check(len(held(folder, "gathered")) == 1, "nothing is copied while a graph is captured")
+    expect(torch.equal(out, x[other]), "a graph with launches, replayed")
+    expect(len(held(folder, "gathered")) == 1, "nothing is copied while a graph is captured")
     trace = open_trace(folder)
     phases = trace.table("launches", columns=["phase"])["phase"].to_pylist()
-    check(phases.count("graph_capture") == 6, "launches of the graph are recorded")
+    expect(phases.count("graph_capture") == 6, "launches of the graph are recorded")
 
 
 def compiled(folder: Path) -> None:
@@ -190,13 +184,13 @@ def compiled(folder: Path) -> None:
             results.append(function(index))
             time.sleep(0.2)
     right = all(torch.equal(r, table[i] * 2 + 1) for r, i in zip(results, indices, strict=True))
-    check(right, "results of torch.compile")
+    expect(right, "results of torch.compile")
     found = held(folder, "triton_")
     trace = open_trace(folder)
     launches = trace.table("launches", columns=["call_id", "phase"]).to_pylist()
     wanted = [i.cpu().numpy().tobytes() for i in indices]
     known = [parts[0] for parts in found]
-    check(
+    expect(
         list(dict.fromkeys(known)) == wanted,
         f"contents under torch.compile: {len(found)} of {len(launches)} launches",
     )
@@ -218,11 +212,11 @@ torch.cuda.synchronize()
 def fault(folder: Path) -> None:
     command = [sys.executable, "-c", FAULT, str(folder), str(ROOT)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    check("illegal memory access" in done.stderr, "a launch that ends in an illegal access")
+    expect("illegal memory access" in done.stderr, "a launch that ends in an illegal access")
     index = torch.arange(1000)
     index[3] = 1 << 50
     found = held(folder, "gathered")
-    check(found == [[index.numpy().tobytes()]], "what its tensors held")
+    expect(found == [[index.numpy().tobytes()]], "what its tensors held")
     if not found:
         print(done.stderr[-2000:])
 
@@ -235,7 +229,7 @@ def what_it_takes() -> None:
     begin = time.perf_counter()
     copies = DeviceCopies()
     taken = time.perf_counter() - begin
-    check(taken < 0.3, f"16 MiB of pinned memory take {taken * 1e3:.1f} ms while the device works")
+    expect(taken < 0.3, f"16 MiB of pinned memory take {taken * 1e3:.1f} ms while the device works")
     torch.cuda.synchronize()
     x = torch.randn(1 << 20, device="cuda")
     stream = torch.cuda.current_stream().cuda_stream
@@ -277,7 +271,7 @@ def main() -> int:
             try:
                 part(Path(folder) / part.__name__)
             except Exception as error:
-                check(False, f"{part.__name__}: {type(error).__name__}: {error}")
+                expect(False, f"{part.__name__}: {type(error).__name__}: {error}")
     what_it_takes()
     print("as it should be" if not problems else f"{len(problems)} problems")
     return 1 if problems else 0

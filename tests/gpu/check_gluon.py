@@ -35,6 +35,7 @@ from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from tests.backends.gluon_kernels import LAUNCHES, Launch
 from tests.gpu import hopper_gluon
+from tests.gpu.expectations import expect, problems
 
 SETTINGS: tuple[dict[str, Any], ...] = (
     {},
@@ -45,13 +46,6 @@ SETTINGS: tuple[dict[str, Any], ...] = (
     {"mode": "timeline"},
 )
 STAGES = ["glir", "ttgir", "ttgir_generic", "llir", "ptx", "cubin"]
-problems: list[str] = []
-
-
-def expect(holds: bool, what: str) -> None:
-    print(f"    {'ok' if holds else 'WRONG'}: {what}", flush=True)
-    if not holds:
-        problems.append(what)
 
 
 def record(settings: dict[str, Any], bare: dict[str, Launch], out: Path, device: str) -> None:

@@ -27,15 +27,10 @@ from kvtrace.figures.requested_part import WHOLE  # noqa: E402
 from kvtrace.schema.runs import plain_rows  # noqa: E402
 from kvtrace.schema.trace import Trace, open_trace  # noqa: E402
 from kvtrace.schema.validation import validate  # noqa: E402
+from tests.gpu.check_checks import doubled  # noqa: E402
+from tests.gpu.expectations import expect, problems  # noqa: E402
 
 LAUNCHES, REPLAYS, BURSTS, SIZE = 20_000, 500, 12, 1 << 20
-problems: list[str] = []
-
-
-@triton.jit
-def doubled(x, n, BLOCK: tl.constexpr):
-    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(x + lanes, tl.load(x + lanes, mask=lanes < n) * 2, mask=lanes < n)
 
 
 @triton.jit
@@ -44,18 +39,12 @@ def halved(x, n, BLOCK: tl.constexpr):
     tl.store(x + lanes, tl.load(x + lanes, mask=lanes < n) / 2, mask=lanes < n)
 
 
-def check(right: bool, what: str) -> None:
-    print(f"{'ok   ' if right else 'WRONG'} {what}", flush=True)
-    if not right:
-        problems.append(what)
-
-
 def program(launches: int = LAUNCHES, replays: int = REPLAYS) -> None:
     x, grid = torch.ones(SIZE, device="cuda"), (SIZE // 1024,)
     for _ in range(launches // 2):
         doubled[grid](x, SIZE, BLOCK=1024)
         halved[grid](x, SIZE, BLOCK=1024)
-    check(bool((x == 1).all()), "results")
+    expect(bool((x == 1).all()), "results")
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         doubled[grid](x, SIZE, BLOCK=1024)
@@ -69,7 +58,7 @@ def recorded(folder: Path, **settings: str) -> Trace:
     with kvtrace.capture(folder, mode="timeline", **settings):
         program()
     found = validate(folder)
-    check(not found, f"{folder.name}: {found[:2]}")
+    expect(not found, f"{folder.name}: {found[:2]}")
     return open_trace(folder)
 
 
@@ -89,12 +78,12 @@ def main() -> int:
         known, found = figures(whole), figures(sampled)
         print(known, found)
         for name, (launches, executions, taken) in known.items():
-            check(found[name][:2] == (launches, executions), f"{name}: counts of a sampled run")
+            expect(found[name][:2] == (launches, executions), f"{name}: counts of a sampled run")
             ratio = found[name][2] / taken
-            check(0.9 < ratio < 1.1, f"{name}: device time {ratio:.3f} of the whole run's")
+            expect(0.9 < ratio < 1.1, f"{name}: device time {ratio:.3f} of the whole run's")
         sizes = [trace.table(t).num_rows for trace in (whole, sampled)
                  for t in ("launches", "gpu_kernels")]  # fmt: skip
-        check(sizes[2] < sizes[0] / 30 and sizes[3] < sizes[1] / 30, f"rows: {sizes}")
+        expect(sizes[2] < sizes[0] / 30 and sizes[3] < sizes[1] / 30, f"rows: {sizes}")
 
         with kvtrace.capture(Path(place) / "ring", mode="timeline", limit="ring:4000 launches"):
             for _ in range(BURSTS):
@@ -102,16 +91,16 @@ def main() -> int:
                 time.sleep(0.6)
         ring = open_trace(Path(place) / "ring")
         seqs = [row["seq"] for row in plain_rows(ring.table("launches"))]
-        check(4000 <= len(seqs) <= 6500, f"{len(seqs)} launches in a ring of 4,000")
-        check(max(seqs) == BURSTS * 1002 - 1, "they are the newest")
+        expect(4000 <= len(seqs) <= 6500, f"{len(seqs)} launches in a ring of 4,000")
+        expect(max(seqs) == BURSTS * 1002 - 1, "they are the newest")
         executed = {row["launch_seq"] for row in plain_rows(ring.table("gpu_kernels"))} - {None}
         both = len(executed & set(seqs))
-        check(both > 3900, f"{both} of them have executions")
-        check(len(executed) < 9000, f"{len(executed)} executions are kept")
+        expect(both > 3900, f"{both} of them have executions")
+        expect(len(executed) < 9000, f"{len(executed)} executions are kept")
 
         few = recorded(Path(place) / "few", limit="5000 launches")
-        check(few.table("launches").num_rows == 5000, "a limit of 5,000 launches")
-        check(few.runs[0].ending == "limit", "it ended the recording")
+        expect(few.table("launches").num_rows == 5000, "a limit of 5,000 launches")
+        expect(few.runs[0].ending == "limit", "it ended the recording")
     print(f"{torch.cuda.get_device_name()}: {len(problems)} problems")
     return 1 if problems else 0
 

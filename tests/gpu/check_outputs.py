@@ -38,6 +38,7 @@ from kvtrace.addons.check.recording.host_kernels import digest, flags  # noqa: E
 from kvtrace.converters.diff import compare  # noqa: E402
 from kvtrace.schema.runs import plain_rows  # noqa: E402
 from kvtrace.schema.trace import open_trace, resolve  # noqa: E402
+from tests.gpu.expectations import expect, problems  # noqa: E402
 from tests.gpu.side_streams import launch_on_streams  # noqa: E402
 
 TYPES = {
@@ -45,7 +46,6 @@ TYPES = {
     "fp8e5": torch.float8_e5m2, "fp8e4nv": torch.float8_e4m3fn,
 }  # fmt: skip
 COUNT = 10_000
-problems: list[str] = []
 
 
 @triton.jit
@@ -66,12 +66,6 @@ def halved(x, n, BLOCK: tl.constexpr):
 def summed(x, out, n, BLOCK: tl.constexpr):
     lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.atomic_add(out, tl.sum(tl.load(x + lanes, mask=lanes < n, other=0.0), axis=0))
-
-
-def check(right: bool, what: str) -> None:
-    print(f"{'ok   ' if right else 'WRONG'} {what}", flush=True)
-    if not right:
-        problems.append(what)
 
 
 def launched(kernel, *tensors: torch.Tensor) -> None:
@@ -120,14 +114,14 @@ def answers(folder: Path) -> None:
                     wrong.append((name, count, place, "digest", sums.sums[place]))
             kernels.release(finite)
             kernels.release(sums)
-    check(not wrong, f"answers for {tried} tensors; wrong: {wrong[:5]}")
+    expect(not wrong, f"answers for {tried} tensors; wrong: {wrong[:5]}")
 
 
 def rows(folder: Path, table: str) -> list[dict]:
     trace = open_trace(folder)
     for row in plain_rows(trace.table("messages")):
         if row["code"] in ("capture-failure", "check-failed", "derived-failed"):
-            check(False, f"{folder.name}: {row['text']}")
+            expect(False, f"{folder.name}: {row['text']}")
     return plain_rows(trace.table(table))
 
 
@@ -154,18 +148,18 @@ def born(folder: Path) -> None:
             longest = max(longest, time.perf_counter() - begin)
         torch.cuda.synchronize()
         time.sleep(1.2)
-    check(torch.cuda.memory_allocated() == before, "memory of the allocator")
-    check(longest < 0.02, f"the longest step took {longest * 1e3:.2f} ms on the host")
+    expect(torch.cuda.memory_allocated() == before, "memory of the allocator")
+    expect(longest < 0.02, f"the longest step took {longest * 1e3:.2f} ms on the host")
     found = {(row["seq"], row["nan"], row["infinity"]) for row in rows(folder, "non_finite")
              if row["when"] == "after"}  # fmt: skip
     wanted = {(62, False, True)} | {(2 + 2 * step, True, False) for step in range(31, 60)}
     wanted |= {(3 + 2 * step, True, False) for step in range(45, 60)}
-    check(found == wanted, f"which launches have some: {len(found)} of {len(wanted)}")
-    check(len(rows(folder, "digests")) == 4 * 61, "digests of all launches")
+    expect(found == wanted, f"which launches have some: {len(found)} of {len(wanted)}")
+    expect(len(rows(folder, "digests")) == 4 * 61, "digests of all launches")
     trace = open_trace(folder)
     bad = list(bad_launches(trace, trace.runs[0]))
     told = [(each.seq, each.first and (each.first.program[0], each.first.lane)) for each in bad]
-    check(told == [(62, (0, (777,))), (64, (0, (777,))), (93, (0, (5,)))], f"births: {told}")
+    expect(told == [(62, (0, (777,))), (64, (0, (777,))), (93, (0, (5,)))], f"births: {told}")
     for each in bad:
         print("     ", each.seq, each.first.text if each.first else each.reason)
 
@@ -182,8 +176,8 @@ def streams(folder: Path) -> None:
         torch.cuda.synchronize()
     wanted = {digest(content(each)) for each in (*xs, *outs)}
     found = {row["digest"] % (1 << 64) for row in rows(folder, "digests")}
-    check(found == wanted, "digests on streams of three threads")
-    check(not rows(folder, "non_finite"), "nothing that is not finite is found")
+    expect(found == wanted, "digests on streams of three threads")
+    expect(not rows(folder, "non_finite"), "nothing that is not finite is found")
 
 
 def late(folder: Path) -> None:
@@ -196,8 +190,8 @@ def late(folder: Path) -> None:
             torch.cuda._sleep(500_000_000)
             launched(logarithms, x, out)
         torch.cuda.synchronize()
-    check(len(rows(folder, "digests")) == 10, "digests that come late")
-    check(len(rows(folder, "checked_launches")) == 5, "copies that come late")
+    expect(len(rows(folder, "digests")) == 10, "digests that come late")
+    expect(len(rows(folder, "checked_launches")) == 5, "copies that come late")
 
 
 def sampled(folder: Path) -> None:
@@ -207,7 +201,7 @@ def sampled(folder: Path) -> None:
             launched(logarithms, x, out)
         torch.cuda.synchronize()
     found = [sorted({r["seq"] for r in rows(folder, t)}) for t in ("non_finite", "digests")]
-    check(found == [[0, 4, 8], [0, 3, 6]], f"one launch in so many: {found}")
+    expect(found == [[0, 4, 8], [0, 3, 6]], f"one launch in so many: {found}")
 
 
 def captured(folder: Path) -> None:
@@ -228,12 +222,12 @@ def captured(folder: Path) -> None:
         graph.replay()
         torch.cuda.synchronize()
         time.sleep(0.7)
-    check(bool((early == 0.125).all()), "results of a graph with launches, replayed")
+    expect(bool((early == 0.125).all()), "results of a graph with launches, replayed")
     found = {(row["seq"], row["arg"]) for row in rows(folder, "non_finite")}
-    check(found >= {(0, 1), (2, 1), (4, 1)}, f"NaNs of a replay: {sorted(found)}")
+    expect(found >= {(0, 1), (2, 1), (4, 1)}, f"NaNs of a replay: {sorted(found)}")
     trace = open_trace(folder)
     bad = [each for each in bad_launches(trace, trace.runs[0]) if each.seq == 0]
-    check(bool(bad) and bad[0].first is not None and bad[0].first.lane == (9,), "and its birth")
+    expect(bool(bad) and bad[0].first is not None and bad[0].first.lane == (9,), "and its birth")
 
 
 def compiled(folder: Path) -> None:
@@ -247,11 +241,11 @@ def compiled(folder: Path) -> None:
         function(x)
         torch.cuda.synchronize()
     found = {row["digest"] % (1 << 64) for row in rows(folder, "digests")}
-    check(digest(content(result)) in found, "digests of what torch.compile made")
-    check(len(rows(folder, "non_finite")) >= 1, "a NaN of what it made")
+    expect(digest(content(result)) in found, "digests of what torch.compile made")
+    expect(len(rows(folder, "non_finite")) >= 1, "a NaN of what it made")
     trace = open_trace(folder)
     bad = list(bad_launches(trace, trace.runs[0]))
-    check(len(bad) == 1 and bad[0].first is not None, f"and its birth: {bad[:1]}")
+    expect(len(bad) == 1 and bad[0].first is not None, f"and its birth: {bad[:1]}")
 
 
 def repeated(folder: Path) -> None:
@@ -270,12 +264,12 @@ def repeated(folder: Path) -> None:
                 row["digest"] for row in rows(place, "digests") if row["when"] == "after"
             ))  # fmt: skip
         found[kernel.fn.__name__] = len(seen)
-    check(found["logarithms"] == 1, "ten runs of a deterministic kernel are equal")
-    check(found["summed"] > 1, f"float atomics: {found['summed']} results in ten runs")
+    expect(found["logarithms"] == 1, "ten runs of a deterministic kernel are equal")
+    expect(found["summed"] > 1, f"float atomics: {found['summed']} results in ten runs")
     sides = [resolve(folder / "summed" / str(number)) for number in range(10)]
     told = [compare(sides[0], side).results.first for side in sides[1:]]
     causes = {cause for each in told if each is not None for cause in each.causes}
-    check(any("adds floats" in cause for cause in causes), f"diff says why: {causes}")
+    expect(any("adds floats" in cause for cause in causes), f"diff says why: {causes}")
 
 
 def speed() -> None:
@@ -325,7 +319,7 @@ def main() -> int:
                 part(Path(folder) / part.__name__)
             except Exception as error:
                 traceback.print_exc()
-                check(False, f"{part.__name__}: {type(error).__name__}: {error}")
+                expect(False, f"{part.__name__}: {type(error).__name__}: {error}")
     speed()
     print("as it should be" if not problems else f"{len(problems)} problems")
     return 1 if problems else 0

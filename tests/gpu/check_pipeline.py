@@ -27,9 +27,9 @@ from kvtrace.converters.timeline.drawing import timelines  # noqa: E402
 from kvtrace.schema.runs import plain_rows  # noqa: E402
 from kvtrace.schema.trace import open_trace, resolve  # noqa: E402
 from tests.gpu.check_ranks import environment  # noqa: E402
+from tests.gpu.expectations import expect, problems  # noqa: E402
 
 STAGES = ("ttir", "ttgir", "llir", "ptx", "cubin")
-problems: list[str] = []
 
 
 @triton.jit
@@ -64,12 +64,6 @@ def work() -> None:
         scale = 3.0 if static else 5.0
         torch.compile(lambda t, scale=scale: (t * scale).sin(), options=options)(x)
     torch.cuda.synchronize()
-
-
-def expect(holds: bool, what: str) -> None:
-    print(f"    {'ok' if holds else 'WRONG'}: {what}")
-    if not holds:
-        problems.append(what)
 
 
 def look_at(out: Path, cached: bool) -> None:

@@ -29,18 +29,11 @@ from kvtrace.converters.timeline.perfetto import CONVERTER  # noqa: E402
 from kvtrace.schema.recovery import recover  # noqa: E402
 from kvtrace.schema.runs import plain_rows  # noqa: E402
 from kvtrace.schema.trace import open_trace, resolve  # noqa: E402
+from tests.gpu.expectations import expect, problems  # noqa: E402
 
 PROGRAM = ROOT / "tests" / "gpu" / "rank_training.py"
 KERNELS = ("squared_relu", "squared_relu_backward")
 STEPS = 100
-
-problems: list[str] = []
-
-
-def expect(holds: bool, what: str) -> None:
-    print(f"    {'ok' if holds else 'WRONG'}: {what}")
-    if not holds:
-        problems.append(what)
 
 
 def command(*arguments: str, torchrun: bool = False) -> list[str]:
