@@ -26,6 +26,7 @@ sys.path.insert(0, str(ROOT))
 import kvtrace  # noqa: E402
 from kvtrace.schema.contents import contents_of  # noqa: E402
 from kvtrace.schema.trace import open_trace  # noqa: E402
+from tests.gpu.check_checks import blocks  # noqa: E402
 from tests.gpu.expectations import expect, problems  # noqa: E402
 from tests.gpu.side_streams import launch_on_streams  # noqa: E402
 
@@ -66,10 +67,6 @@ def held(folder: Path, kernel: str) -> list[list[bytes]]:
         if row["code"] in ("capture-failure", "contents-failed", "derived-failed"):
             expect(False, f"{folder.name}: {row['text']}")
     return [found[seq] for seq in sorted(found)]
-
-
-def blocks(n: int) -> tuple[int, ...]:
-    return (triton.cdiv(n, 1024),)
 
 
 def overwritten(folder: Path) -> None:

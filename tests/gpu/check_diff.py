@@ -59,9 +59,9 @@ def main() -> int:
         base = Path(folder)
         for number in range(pairs):
             sides = [record(base, f"{number}-{name}", 1000) for name in "ab"]
-            wrong += told(f"pair {number}", compared(*sides), set())
+            wrong += told(f"pair {number}", compare(*map(resolve, sides)), set())
         sides = [record(base, "plain", 1000), record(base, "slowed", 1100)]
-        wrong += told("slowed", compared(*sides), {"iterated"})
+        wrong += told("slowed", compare(*map(resolve, sides)), {"iterated"})
     print("as it should be" if not wrong else f"{wrong} comparisons are not as they should be")
     return int(bool(wrong))
 
@@ -72,18 +72,9 @@ def record(base: Path, name: str, rounds: int) -> Path:
     folder.mkdir()
     program = folder / "program.py"
     program.write_text(PROGRAM.replace("ROUNDS", str(rounds)))
-    subprocess.run(
-        [sys.executable, str(program)],
-        cwd=folder,
-        env=environment(folder / "out", "cuda"),
-        check=True,
-    )
+    variables = environment(folder / "out", "cuda")
+    subprocess.run([sys.executable, str(program)], cwd=folder, env=variables, check=True)
     return folder / "out"
-
-
-def compared(before: Path, after: Path) -> Difference:
-    """Compare two traces."""
-    return compare(resolve(str(before)), resolve(str(after)))
 
 
 def told(name: str, found: Difference, expected: set[str]) -> bool:

@@ -131,14 +131,16 @@ def _compare_runs(
         if parted and different[0].seq >= parted[0]:
             why = f"{parted[1]}; after that, {_summary(first)}"
         elif first.inputs is False:
-            traces = before.trace, after.trace
-            uncompared = [
+            others = [
                 (pair, _changes_text(*pair[:2], changed))
                 for pair in sorted(other_layouts, key=lambda pair: pair[0].seq)
                 if pair[0].seq < different[0].seq
             ]
-            ran = upstream(traces, runs, equal, different, uncompared=uncompared)
-            why = _inputs_text(first, ran)
+            ran = upstream((before.trace, after.trace), runs, equal, different, uncompared=others)
+            why = (
+                f"{_summary(first)}; its inputs {', '.join(first.inputs_differing)} differed "
+                f"already, and no compared launch wrote them differently: {ran}"
+            )
         else:
             why = _cause_text(first, _changes_text(*different[:2], changed))
             why += _expectation((before, after), runs, different[:2]) if first.inputs else ""
@@ -351,14 +353,6 @@ def _expectation(
 def _summary(result: DifferentResult) -> str:
     outputs = ", ".join(result.outputs)
     return f"launch {result.order} of {result.kernel} is the first with another result ({outputs})"
-
-
-def _inputs_text(result: DifferentResult, upstream: str) -> str:
-    """Return a sentence on a launch with other inputs; `upstream` says what ran before it."""
-    return (
-        f"{_summary(result)}; its inputs {', '.join(result.inputs_differing)} differed already, "
-        f"and no compared launch wrote them differently: {upstream}"
-    )
 
 
 def _cause_text(result: DifferentResult, changes: str) -> str:
