@@ -19,6 +19,8 @@ _PLACE: Final = re.compile(
 #: Values of TERM_PROGRAM, and variables that other terminals set.
 _PROGRAMS: Final = {"vscode", "iTerm.app", "WezTerm", "ghostty", "Hyper"}
 _VARIABLES: Final = ("KITTY_WINDOW_ID", "KONSOLE_VERSION", "WT_SESSION", "DOMTERM")
+#: Set where links are not passed on: by Jupyter's kernels, tmux and screen.
+_WITHOUT_LINKS: Final = ("JPY_PARENT_PID", "TMUX", "STY")
 #: VTE 0.50 and later, as VTE_VERSION writes it.
 _VTE: Final = re.compile(r"[5-9]\d{3}|\d{5,}")
 
@@ -31,7 +33,7 @@ def knows_links(environment: Mapping[str, str]) -> bool:
     forced = environment.get("FORCE_HYPERLINK")
     if forced is not None:
         return forced != "0"
-    if environment.get("TERM") == "dumb" or "TMUX" in environment or "STY" in environment:
+    if environment.get("TERM") == "dumb" or any(name in environment for name in _WITHOUT_LINKS):
         return False
     return (
         environment.get("TERM_PROGRAM") in _PROGRAMS

@@ -16,6 +16,7 @@ from kvtrace.cli.options import (
     select,
 )
 from kvtrace.cli.parsing import Option
+from kvtrace.schema.errors import BadSetting
 from kvtrace.text import json_text
 
 ClientOption = Annotated[
@@ -27,6 +28,8 @@ ClientOption = Annotated[
         "package; several may be named  [default: tracer and profiler]",
     ),
 ]
+#: Refused with what to use: other commands choose kernels of what a pass over all calls found.
+NoKernelOption = Annotated[list[str] | None, Option("--kernel", metavar="GLOB", hidden=True)]
 
 
 NEEDS: Final = OF_EVALUATED_CALLS
@@ -39,6 +42,7 @@ def command(
     engine_name: EngineOption = "here",
     master: MasterOption = None,
     as_json: JsonOption = False,
+    kernel: NoKernelOption = None,
 ) -> int:
     """Evaluate each unique call over its whole grid, without a GPU.
 
@@ -56,6 +60,11 @@ def command(
     from kvtrace.schema.layout import results_beside
     from kvtrace.text import by_reason
 
+    if kernel:
+        raise BadSetting(
+            "replay evaluates all calls of a run: choose kernels where figures are shown, as "
+            "kvtrace profile --replay --kernel GLOB."
+        )
     engine = chosen_engine(engine_name, master)
     evaluation = None if engine is None else engine.evaluation(master)
     names = client or list(DEFAULT)

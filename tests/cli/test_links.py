@@ -19,7 +19,8 @@ FIXTURE = Path(__file__).resolve().parents[1] / "fixtures" / "missing_mask"
     [
         ("TERM_PROGRAM=vscode", True), ("KITTY_WINDOW_ID=1", True), ("VTE_VERSION=7600", True),
         ("VTE_VERSION=4999", False), ("VTE_VERSION=x", False), ("TERM=xterm-256color", False),
-        ("TERM_PROGRAM=vscode TMUX=x", False), ("TERM=dumb WT_SESSION=1", False),
+        ("TERM_PROGRAM=vscode TMUX=x", False), ("TERM_PROGRAM=vscode JPY_PARENT_PID=7", False),
+        ("TERM=dumb WT_SESSION=1", False),
         ("FORCE_HYPERLINK=1", True), ("TERM_PROGRAM=WezTerm FORCE_HYPERLINK=0", False),
     ],
 )  # fmt: skip

@@ -105,6 +105,11 @@ def test_glob_without_a_match_names_the_closest_kernels(kvtrace, train, command)
     assert "--kernel 'matmul' matches none of 9 kernels; the closest: matmul_kernel" in err
 
 
+def test_replay_names_the_command_that_chooses_kernels(kvtrace, train):
+    code, _, err = kvtrace("replay", train, "--kernel", "*")
+    assert (code, err.endswith("kvtrace profile --replay --kernel GLOB.\n")) == (2, True)
+
+
 @pytest.mark.process
 @pytest.mark.parametrize("command", ["sanitize", "sizes"])
 def test_chosen_kernels_alone_decide_the_exit_code(kvtrace, train, command):

@@ -116,7 +116,7 @@ def _tensor(name: str, value: Any, storages: dict[int, Storage]) -> TensorArgume
         # the error of Triton's launcher on a machine with a GPU
         raise ValueError(
             f"Pointer argument {name} cannot be accessed from Triton (cpu tensor?): torch reports "
-            "a GPU (KVTRACE_DEVICE=cpu), and the tensor is not on it"
+            "a GPU (KVTRACE_DEVICE=cpu), and the tensor is not; move it, or unset the variable"
         )
     memory = viewed.untyped_storage()
     start = memory.data_ptr()
