@@ -90,7 +90,6 @@ def test_a_killed_rank_leaves_all_traces_readable_and_recoverable(autostarting, 
     trace = open_trace(out)
     launches = {run.rank: trace.table("launches", [run]).num_rows for run in trace.select()}
     assert launches.keys() == {0, 1}
-    assert min(launches.values()) > 8
     # the other one, which loses its peer and is sent SIGTERM, may have come to its own end
     ended = {run.rank: run.sealed for run in trace.runs}
     assert not ended[1]
@@ -98,6 +97,7 @@ def test_a_killed_rank_leaves_all_traces_readable_and_recoverable(autostarting, 
     assert len(recover(out).sealed) == list(ended.values()).count(False)
     trace = open_trace(out)
     again = {run.rank: trace.table("launches", [run]).num_rows for run in trace.select()}
+    assert min(again.values()) > 8  # those of a round that had not ended are in the spool
     for rank, count in launches.items():
         # a sealed run has no spool; else the spool has what its journal had not
         assert again[rank] == count if ended[rank] else again[rank] >= count
