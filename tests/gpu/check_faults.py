@@ -79,7 +79,7 @@ def judged(name: str, mode: str, out: Path) -> dict[str, object]:
         capture_output=True, text=True, cwd=ROOT, check=False,
     )  # fmt: skip
     try:
-        found = json.loads(done.stdout)
+        found = json.loads(done.stdout)["faults"]
     except ValueError:
         found = []
     first = next((one for one in found if one["kernel"]), found[0] if found else {})

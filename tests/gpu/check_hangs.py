@@ -116,7 +116,7 @@ def asked(names: list[str], out: Path) -> list[str]:
         print(*output[-1:], program.communicate()[0][-600:], sep="")
     if done.returncode != 0 or later.returncode != 0:
         return [f"exit codes {done.returncode} and {later.returncode}: {later.stderr[-300:]}"]
-    found = json.loads(later.stdout)
+    found = json.loads(later.stdout)["faults"]
     return [problem for name in names for problem in problems(name, found)]
 
 
