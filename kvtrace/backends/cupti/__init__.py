@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from kvtrace.backends.cupti.timeline import Timeline
     from kvtrace.capture.session import Session
 
+#: Variable by which the driver is asked to write dumps on demand (KVTRACE_FAULTS).
+_DUMPS: Final = "CUDA_ENABLE_USER_TRIGGERED_COREDUMP"
+
 
 def device_timeline(session: Session) -> Timeline:
     """Start and return the device timeline of a session.
@@ -35,13 +38,16 @@ def device_timeline(session: Session) -> Timeline:
 
     """
     from kvtrace.backends.cupti.timeline import Timeline
+    from kvtrace.schema.errors import KvtraceError
 
+    # Where CUPTI was started, before or after the first context, kernels that failed or hung left
+    # no dump within a minute; without it, within 2 s (H200, driver 580.159, CUPTI 13.0.1).
+    if os.environ.get(_DUMPS):
+        raise KvtraceError(
+            "launches are recorded without the device timeline, beside which CUDA's driver writes "
+            "no dump of a fault or a hang; for times, record without KVTRACE_FAULTS"
+        )
     return Timeline(session)
-
-
-#: Variable by which the driver is asked to open a pipe for dumps (KVTRACE_FAULTS). Where CUPTI is
-#: there before the first context, no pipe was seen (two ranks on H200s, driver 580.159).
-_DUMPS: Final = "CUDA_ENABLE_USER_TRIGGERED_COREDUMP"
 
 
 class DeviceBackend:
@@ -56,10 +62,8 @@ class DeviceBackend:
     def install(self, session: Session) -> None:
         """Begin the timeline when torch initializes CUDA, or now if it has.
 
-        Without torch, the first launch begins it, and where the driver may be asked for dumps.
+        Without torch, the first launch begins it.
         """
-        if os.environ.get(_DUMPS):
-            return
         torch = sys.modules.get("torch")
         call_when_begun = getattr(getattr(torch, "cuda", None), "_lazy_call", None)
         if call_when_begun is None or session.settings.mode != "timeline":
