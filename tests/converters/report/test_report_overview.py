@@ -83,6 +83,8 @@ def test_address_keeps_selection_tab_and_sort_order(report_browser, report):
         again.page.locator("#timeline").focus()
         again.page.keyboard.press("Escape")
         again.page.wait_for_function("() => !location.hash.includes('slice=')")
+        again.go("#/?from=0&to=40000000&in=slices")
+        assert set(rows_of(again, "#in-view")) == {"compilation"}
 
 
 def test_minimap_moves_the_timeline_to_any_part(opened):
@@ -121,14 +123,6 @@ def test_tooltip_stays_in_the_window_at_every_edge(report_browser, ranks):
                 assert tip["x"] + tip["width"] <= 1500
                 assert tip["y"] + tip["height"] <= 900
         assert found
-
-
-def test_the_part_of_the_timeline_in_the_address_is_shown(report_browser, report):
-    with opened_page(report_browser, report, "#/?from=0&to=40000000", fresh=True) as opened:
-        opened.page.wait_for_selector("#in-view td")
-        assert rows_of(opened, "#in-view") == ["No launch in view."]
-        opened.page.get_by_role("tab", name="One by one").click()
-        assert set(rows_of(opened, "#in-view")) == {"compilation"}
 
 
 def test_pointer_and_wheel_move_the_timeline(opened):
