@@ -7,12 +7,7 @@ import pytest
 from kvtrace.schema.errors import DamagedFile, NewerFormat, OlderFormat
 from kvtrace.schema.layout import part_path
 from kvtrace.schema.trace import open_trace
-from kvtrace.schema.versions import (
-    FORMAT_VERSION,
-    FileFacts,
-    derived_facts,
-    read_facts,
-)
+from kvtrace.schema.versions import FORMAT_VERSION, FileFacts, derived_facts, read_facts
 from kvtrace.schema.writer import RunWriter, new_run_id
 
 
