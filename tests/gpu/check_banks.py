@@ -27,12 +27,12 @@ import triton
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import kvtrace
+from corpus.kernels.bank_kernels import LAUNCHES, WARPS
 from kvtrace.converters.disassembly import disassembled, disassembler
 from kvtrace.converters.line_layouts import LineLayout, LineLayouts
 from kvtrace.converters.line_links import link_sass
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import Trace, open_trace
-from tests.gpu.bank_kernels import LAUNCHES, WARPS
 
 #: Launches that differ on an H200 (Triton 3.6, ways by 3.7.1), and why.
 KNOWN = {

@@ -2,7 +2,7 @@
 
     python tests/gpu/check_gluon.py [--device cuda|cpu]
 
-Each kernel of tests/backends/gluon_kernels.py is launched bare and recorded, in several modes. Its
+Each kernel of corpus/kernels/gluon_kernels.py is launched bare and recorded, in several modes. Its
 result must be the same, bit for bit, and what it should be; the trace must have its launches, grid,
 arguments and stages, no failure of kvtrace's and no message that it did not run. Those and the
 kernels of hopper_gluon.py are then compared with the evaluator: what the device left in memory must
@@ -26,6 +26,8 @@ import triton
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import kvtrace
+from corpus.kernels import hopper_gluon
+from corpus.kernels.gluon_kernels import LAUNCHES, Launch
 from kvtrace.addons.check.comparing import check
 from kvtrace.addons.check.kept import CheckedLaunch, checked_launches
 from kvtrace.evaluate import TensorArgument, evaluate
@@ -33,8 +35,6 @@ from kvtrace.recorded_calls.recorded import UnreadyCall
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
-from tests.backends.gluon_kernels import LAUNCHES, Launch
-from tests.gpu import hopper_gluon
 from tests.gpu.expectations import expect, problems
 
 SETTINGS: tuple[dict[str, Any], ...] = (

@@ -4,8 +4,8 @@ import json
 import sys
 
 import kvtrace
+from corpus.kernels.gluon_kernels import LAUNCHES
 from kvtrace.schema.trace import open_trace
-from tests.backends.gluon_kernels import LAUNCHES
 
 
 def main(out: str) -> None:

@@ -9,15 +9,15 @@ from tests.support.without_gpu import torch_without_gpu
 
 torch = torch_without_gpu((3, 6), "warp specialization")
 
+from corpus.kernels.gluon_kernels import double_in_partitions  # noqa: E402
 from kvtrace.evaluate import evaluate  # noqa: E402
 from kvtrace.evaluate.errors import Deadlock  # noqa: E402
 from kvtrace.evaluate.partitions import needs_clocks  # noqa: E402
 from kvtrace.ir.flow import partition_of  # noqa: E402
 from kvtrace.verdicts.judge import judge  # noqa: E402
-from tests.backends.gluon_kernels import double_in_partitions  # noqa: E402
 from tests.verdicts.gluon_mutants import changed, judged, line_of, of_text, recorded_by  # noqa: E402
 
-KERNELS = Path(__file__).parents[1] / "backends"
+KERNELS = Path(__file__).parents[2] / "corpus" / "kernels"
 
 
 def recorded_in(out, stages):

@@ -7,11 +7,11 @@ from tests.support.without_gpu import torch_without_gpu
 torch = torch_without_gpu()
 
 import kvtrace  # noqa: E402
+from corpus.kernels.gluon_kernels import copy_in_clusters  # noqa: E402
 from kvtrace.backends.compiled_kernels.unevaluated import before_left_out  # noqa: E402
 from kvtrace.schema.runs import plain_rows  # noqa: E402
 from kvtrace.schema.trace import open_trace  # noqa: E402
 from tests.backends.commands import run  # noqa: E402
-from tests.backends.gluon_kernels import copy_in_clusters  # noqa: E402
 
 REASON = "clustered, which is written in Gluon, is not evaluated: its programs are clusters of 2"
 

@@ -12,12 +12,12 @@ from tests.support.without_gpu import torch_without_gpu
 torch = torch_without_gpu()
 
 import kvtrace  # noqa: E402
+from corpus.kernels import gluon_kernels  # noqa: E402
+from corpus.kernels.gluon_kernels import LAUNCHES  # noqa: E402
 from kvtrace.cli import main  # noqa: E402
 from kvtrace.schema.runs import plain_rows  # noqa: E402
 from kvtrace.schema.trace import open_trace  # noqa: E402
-from tests.backends import gluon_kernels  # noqa: E402
 from tests.backends.commands import run  # noqa: E402
-from tests.backends.gluon_kernels import LAUNCHES  # noqa: E402
 
 PROGRAM = ROOT / "tests" / "support" / "gluon_program.py"
 

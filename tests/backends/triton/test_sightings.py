@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import kvtrace
+from corpus.kernels import gluon_kernels
 from kvtrace.analysis.missing_passes import run_missing_passes
 from kvtrace.cli import main
 from kvtrace.converters.findings import read_findings
@@ -15,7 +16,6 @@ from kvtrace.evaluate import Deadlock, DeviceAssertion
 from kvtrace.evaluate.dialects import scf
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace, resolve
-from tests.backends import gluon_kernels
 from tests.backends import live_kernels as kernels
 
 

@@ -17,7 +17,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma_wait,
 )
 
-from tests.backends.gluon_kernels import (
+from corpus.kernels.gluon_kernels import (
     LINE,
     PLANE,
     SHARED_PLANE,

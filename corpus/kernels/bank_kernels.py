@@ -13,8 +13,8 @@ from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.ampere import async_copy, mma_v2
 
-from tests.backends.gluon_kernels import copy_in
-from tests.gpu.hopper_gluon import MMA, places
+from corpus.kernels.gluon_kernels import copy_in
+from corpus.kernels.hopper_gluon import MMA, places
 
 ROWS = gl.BlockedLayout([1, 1], [1, 32], [4, 1], [1, 0])
 COLUMNS = gl.BlockedLayout([1, 1], [32, 1], [1, 4], [0, 1])
