@@ -15,7 +15,7 @@ import sys
 sys.path[:0] = [sys.argv[1], sys.argv[2]]
 import torch, kvtrace
 from recorded import check
-from tests.support.corpus import vector_add
+from tests.support.corpus_cases import vector_add
 x = torch.zeros(8)
 with kvtrace.capture(sys.argv[3]):
     for _ in range(3):

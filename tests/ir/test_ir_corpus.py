@@ -15,9 +15,9 @@ from kvtrace.ir.types import OpaqueType, TensorDescriptorType
 from tests.support.kept import kept
 from tests.support.triton_versions import INSTALLED, ROOT, run_with, versions
 
-CORPUS_FILE = ROOT / "tests" / "support" / "corpus.py"
+CORPUS_FILE = ROOT / "tests" / "support" / "corpus_cases.py"
 DUMPED = tuple(
-    CORPUS_FILE.with_name(name) for name in ("dump_corpus.py", "corpus.py", "compile_ttir.py")
+    CORPUS_FILE.with_name(name) for name in ("dump_corpus.py", "corpus_cases.py", "compile_ttir.py")
 )
 
 

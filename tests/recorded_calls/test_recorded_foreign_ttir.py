@@ -12,7 +12,7 @@ from kvtrace.schema.writer import RunWriter, new_run_id
 
 triton = pytest.importorskip("triton")
 
-from tests.support.corpus import CORPUS  # noqa: E402
+from tests.support.corpus_cases import CORPUS  # noqa: E402
 
 TENSOR = {"kind": "tensor", "dtype": "fp32", "strides": [1], "offset_bytes": 0, "alignment": 0}
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from triton._C.libtriton import ir, nvidia
 
 from kvtrace.backends.compiled_kernels.generic import generic_ttir
-from tests.support.corpus import CORPUS
+from tests.support.corpus_cases import CORPUS
 
 
 def walked_names(text: str) -> list[str]:

@@ -14,7 +14,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from kvtrace.backends.triton import device_free
 from kvtrace.settings import Settings
-from tests.support.corpus import vector_add
+from tests.support.corpus_cases import vector_add
 
 
 @triton.jit

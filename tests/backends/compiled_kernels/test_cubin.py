@@ -14,7 +14,7 @@ from triton import language as tl  # noqa: E402 - after the check that it is the
 from triton.backends.compiler import GPUTarget  # noqa: E402
 from triton.compiler import ASTSource  # noqa: E402
 
-from tests.support.corpus import messages, vector_add  # noqa: E402
+from tests.support.corpus_cases import messages, vector_add  # noqa: E402
 from tests.support.tiers import some  # noqa: E402
 
 

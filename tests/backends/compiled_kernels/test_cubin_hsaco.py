@@ -13,7 +13,7 @@ triton = pytest.importorskip("triton")
 from triton.backends.compiler import GPUTarget  # noqa: E402 - after the check that it is there
 from triton.compiler import ASTSource  # noqa: E402
 
-from tests.support.corpus import softmax  # noqa: E402
+from tests.support.corpus_cases import softmax  # noqa: E402
 
 SIGNATURE = {"x": "*fp32", "out": "*fp32", "stride": "i32", "columns": "i32", "BLOCK": "constexpr"}
 

@@ -12,7 +12,7 @@ from kvtrace.ir import parse, source_stack
 pytest.importorskip("triton")
 
 from kvtrace.backends.compiled_kernels.generic import GenericFormFailed, generic_ttir
-from tests.support.corpus import CORPUS
+from tests.support.corpus_cases import CORPUS
 
 #: The process's open files, where the system lists them.
 FILES = Path("/proc/self/fd")

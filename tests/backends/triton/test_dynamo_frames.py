@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.corpus import vector_add
+from tests.support.corpus_cases import vector_add
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")

@@ -8,7 +8,7 @@ pytest.importorskip("triton")
 
 from kvtrace.backends.compiled_kernels import generic, kernel_records
 from kvtrace.backends.triton.modules import module_from
-from tests.support.corpus import CORPUS
+from tests.support.corpus_cases import CORPUS
 
 
 def test_equal_ttir_of_one_file_is_parsed_once() -> None:
