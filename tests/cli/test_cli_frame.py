@@ -154,7 +154,7 @@ def test_commands_leave_pandas_to_those_who_ask_for_it(sound_trace):
         (("info", "TRACE"), 116),
         (("profile", "TRACE", "--no-replay"), 138),
         (("trace", "validate", "TRACE"), 61),
-        (("import", "kineto", "FILE", "-o", "OUT"), 79),
+        (("import", "kineto", "FILE", "-o", "OUT"), 80),
     ],
 )
 def test_a_command_loads_no_more_modules_than_before(words, most, sound_trace, tmp_path):
