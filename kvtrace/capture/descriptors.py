@@ -52,5 +52,6 @@ class Descriptors:
 
     def release(self) -> None:
         """Close the reserved descriptors, whose numbers the next files get."""
-        while self._held:
-            self._held.pop().close()
+        held, self._held = self._held, []  # another thread may release them, too
+        for descriptor in held:
+            descriptor.close()
