@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from plain_reader import check_columns, check_version, read_runs, schemas
 
@@ -23,6 +24,8 @@ VIEWS_SQL = next(
     p for p in (HERE / "views.sql", HERE.parents[1] / "schema" / "views.sql") if p.exists()
 )
 CORE = ("runs", "kernels", "calls", "launches", "gpu_kernels")
+#: Names of parts; other files are not read.
+PART = re.compile(r"part-(?:[a-z][a-z0-9_-]*-)?\d{5,}\.parquet")
 FEATURES = ("weights", "trials", "graph-replays", "partial", "total-times")
 Ask = Callable[[str], pa.Table]
 
@@ -41,10 +44,12 @@ def datafusion_tables(folder: str) -> Ask:
     import datafusion
 
     context = datafusion.SessionContext()
-    run = [("run", pa.string())]
+    run = pa.schema([("run", pa.string())])
     for name, schema in checked(folder).items():
-        path = f"{folder}/{name}/"
-        context.register_parquet(name, path, table_partition_cols=run, schema=schema)
+        files = [str(part) for part in parts(folder, name)]
+        read = pa.unify_schemas([schema, run])
+        dataset = ds.dataset(files, read, partitioning=ds.partitioning(run, flavor="hive"))
+        context.from_arrow(dataset.to_table(), name=name)
     for name, query in portable_views():
         context.sql(f"CREATE VIEW {name} AS {query}")
     return lambda query: context.sql(query).to_arrow_table()
@@ -87,7 +92,9 @@ def checked(folder: str) -> dict[str, pa.Schema]:
         for part in parts(folder, name):
             facts = pq.read_metadata(part).metadata or {}
             check_version(facts, part)
-            check_columns(pq.read_schema(part).names, name, part)
+            stored = pq.read_schema(part)
+            check_columns(stored.names, name, part)
+            check_types(stored, name, part)
             if facts.get(b"kvtrace.table") != name.encode():
                 raise ValueError(f"{part} is not of the table {name}")
     return {
@@ -102,11 +109,31 @@ def checked(folder: str) -> dict[str, pa.Schema]:
     }
 
 
+def check_types(stored: pa.Schema, table: str, path: Path) -> None:
+    """Raise ValueError if a column is of another type than the table's."""
+    for field in schemas()[table]:
+        if field.name in stored.names and not fits(stored.field(field.name).type, field.type):
+            raise ValueError(f"{path}: {field.name} is not of the table's type {field.type}")
+
+
+def fits(stored: pa.DataType, wanted: pa.DataType) -> bool:
+    """Return whether values can be read as they are; fields of structs may be absent."""
+    if pa.types.is_dictionary(stored) or pa.types.is_dictionary(wanted):
+        return fits(getattr(stored, "value_type", stored), getattr(wanted, "value_type", wanted))
+    if pa.types.is_struct(wanted):
+        shared = {field.name for field in wanted} & {field.name for field in stored}
+        return all(fits(stored.field(name).type, wanted.field(name).type) for name in shared)
+    if pa.types.is_list(wanted):
+        is_list = pa.types.is_list(stored) or pa.types.is_large_list(stored)
+        return is_list and fits(stored.value_type, wanted.value_type)
+    return stored == wanted or str(stored) == f"large_{wanted}"
+
+
 def parts(folder: str, table: str) -> list[Path]:
     """Return the Parquet files of a table, of complete runs alone."""
     complete = {path.parent.name for path in Path(folder).glob("runs/run=*/part-*.parquet")}
     found = sorted(Path(folder).glob(f"{table}/run=*/part-*.parquet"))
-    return [path for path in found if path.parent.name in complete]
+    return [p for p in found if p.parent.name in complete and PART.fullmatch(p.name)]
 
 
 ENGINES = {"duckdb": duckdb_tables, "datafusion": datafusion_tables, "polars": polars_tables}

@@ -36,7 +36,9 @@ MEMORY = """
     SELECT run, kind, sum(weight) AS operations, sum(bytes * weight) AS bytes
     FROM executed WHERE kind IS NOT NULL GROUP BY run, kind
 """
-REASON = "version|of the table|call_id|furlongs|zero|agic bytes|footer|enter is|kind is"
+REASON = (
+    "version|of the table|table's type|call_id|furlongs|zero|agic bytes|footer|enter is|kind is"
+)
 
 
 @pytest.fixture(params=["duckdb", "datafusion", "polars"])
