@@ -391,9 +391,9 @@ class Session:
         finally:
             recorder.swap_phase(before)
 
-    def message(self, level: str, code: str, text: str) -> None:
+    def message(self, level: str, code: str, text: str, times: int = 1) -> None:
         """Add a message on the run, or count its repetition; a new "warning" is also printed."""
-        self._messages.say(level, code, text)
+        self._messages.say(level, code, text, times)
 
     def _submit_message(self, write: Callable[[Journal], None]) -> None:
         if self._journal is None:

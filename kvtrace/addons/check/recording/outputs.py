@@ -102,6 +102,7 @@ class Outputs(LaunchCopier[ExaminedLaunch]):
         self._kernels_kept: tuple[set[Hashable], set[Hashable]] = (set(), set())
         self._reserving: set[DeviceKernels] = set()
         self._counts: dict[Hashable, int] = {}
+        self._unjudged = self._undigested = 0  # launches, since the last round
         self._bytes = CHECK_BYTES.of(self._session.settings)
 
     # -- in the program's threads -----------------------------------------------------------
@@ -120,15 +121,15 @@ class Outputs(LaunchCopier[ExaminedLaunch]):
         return finite > 0 and count % finite == 0, digest > 0 and count % digest == 0
 
     def _count(self, kernel: Hashable, finite: bool, digest: bool) -> None:
-        """Count a launch of a kernel, and report the examinations that sampling skips.
+        """Count a launch of a kernel, and the examinations that sampling skips, for `round`.
 
         `finite` and `digest`: the launch gets these examinations.
         """
         self._counts[kernel] = self._counts.get(kernel, 0) + 1
         if self._finite and not finite:
-            self._report("check-sampled", _NOT_JUDGED.format(self._finite))
+            self._unjudged += 1
         if self._digest and not digest:
-            self._report("check-sampled", _NOT_DIGESTED.format(self._digest))
+            self._undigested += 1
 
     def before(self, plan: Plan, kernel: Hashable, stream: int) -> ExaminedLaunch | None:
         """Digest and copy memory that a launch will change; None if the launch is not examined.
@@ -293,6 +294,12 @@ class Outputs(LaunchCopier[ExaminedLaunch]):
     def round(self, journal: "Journal") -> None:
         """Write the answers that have arrived into the journal."""
         super().round(journal)
+        if self._unjudged:
+            text, times, self._unjudged = _NOT_JUDGED, self._unjudged, 0
+            self._session.message("info", "check-sampled", text.format(self._finite), times)
+        if self._undigested:
+            text, times, self._undigested = _NOT_DIGESTED, self._undigested, 0
+            self._session.message("info", "check-sampled", text.format(self._digest), times)
         for node in self._nodes:
             launch = self._launches.get(node.number)
             if launch is not None and self._read_new_flags(node):
