@@ -120,20 +120,6 @@ def test_timeline_waits_for_the_device_and_begins_without_a_launch(
     assert re.search("recorded without (it|the (device )?timeline)", stderr)
 
 
-def test_dumps_of_faults_are_preferred_to_the_timeline_with_a_word(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CUDA_ENABLE_USER_TRIGGERED_COREDUMP", "1")
-    before = len(torch.cuda._queued_calls)
-    with kvtrace.capture(tmp_path / "out", mode="timeline"):
-        (begin,) = calls_queued_since(before)
-        begin()
-    del torch.cuda._queued_calls[before:]
-
-    stderr = capfd.readouterr().err
-    assert "without the device timeline, beside which CUDA's driver writes no dump" in stderr
-
-
 def test_timeline_does_not_begin_after_the_recording_has_ended(tmp_path: Path) -> None:
     before = len(torch.cuda._queued_calls)
     with kvtrace.capture(tmp_path / "out", mode="timeline"):
