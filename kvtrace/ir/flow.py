@@ -69,6 +69,15 @@ class Flow:
         """Return the ops that call a function."""
         return self._callers.get(function, ())
 
+    def is_called_once(self, op: Op) -> bool:
+        """Return whether there is one way of calls from the kernel to an op's function.
+
+        What a summary has of an op is otherwise that of one of the calls.
+        """
+        *_, function = op, *enclosing_ops(op)
+        callers = self.callers(function)
+        return not callers or (len(callers) == 1 and self.is_called_once(callers[0]))
+
     def sources(self, value: Value) -> Sequence[Value]:
         """Return the values that a value is copied or computed from: origins, else operands.
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final
 
 from kvtrace.ir import Block, Op, Value
 from kvtrace.ir.attributes import DenseAttribute, FloatAttribute, IntegerAttribute
-from kvtrace.ir.flow import called, counter_of, flow_of, leading_to, returns
+from kvtrace.ir.flow import called, counter_of, leading_to, returns
 from kvtrace.ir.model import number_of
 from kvtrace.ir.ops import (
     BRANCHES,
@@ -35,7 +35,7 @@ from kvtrace.symbolic.meanings.tt_shape import reshaped_indices, row_major_index
 from kvtrace.symbolic.summary import Access, Summary
 from kvtrace.symbolic.terms import Substitution, Symbol, Term
 from kvtrace.symbolic.trees.formulas import Coordinates, attributes_of, folded_formula, is_followed
-from kvtrace.symbolic.trees.loops import UNKNOWN_TRIPS, LoopTrees, unknown
+from kvtrace.symbolic.trees.loops import SEVERAL_CALLS, UNKNOWN_TRIPS, LoopTrees, unknown
 from kvtrace.symbolic.trees.tree import COMMUTATIVE, TRIPS, Tree, bound, tree, truth_of
 
 _SPECIAL: Final = re.compile(
@@ -84,8 +84,6 @@ class ElementTrees(LoopTrees):
         self._deadline = deadline
         self._floats = floats
         self._wrapping = wrapping
-        self.summary = summary
-        self.module = summary.module
         self._rewrite_term = rewrite_term
         self._rewrite_condition = rewrite_condition
         self._name = name
@@ -96,7 +94,6 @@ class ElementTrees(LoopTrees):
         self.loads: set[int] = set()
         self._memo: dict[Any, Tree] = {}
         self._node_count = 0
-        self._flow = flow_of(self.module)
 
     # -- formulas --------------------------------------------------------------------------------
 
@@ -180,7 +177,7 @@ class ElementTrees(LoopTrees):
                 if loop is None or counter_of(outer_op) is None or not is_followed(loop.trips):
                     yield (unknown(outer_op, UNKNOWN_TRIPS), True)
             elif outer_op.name in BRANCHES and condition_values:
-                truth = self.summary.values.get(condition_values[0].id)
+                truth = self._formula_of(condition_values[0])
                 if not isinstance(truth, Condition) or not is_followed(truth):
                     region = None if inner_op.block is None else inner_op.block.region
                     yield self.of(condition_values[0], (), 0), region is outer_op.regions[0]
@@ -202,12 +199,12 @@ class ElementTrees(LoopTrees):
             if len(set(reaches)) < 2:
                 continue
             (condition,) = jump.group("condition")
-            truth = self.summary.values.get(condition.id)
+            truth = self._formula_of(condition)
             if not isinstance(truth, Condition) or not is_followed(truth):
                 yield self.of(condition, (), 0), reaches[0]
 
     def _of(self, value: Value, at: Coordinates, level: int) -> Tree:
-        formula_of_value = self.summary.values.get(value.id)
+        formula_of_value = self._formula_of(value)
         wraps = value.id in self._wrapping
         if (
             isinstance(formula_of_value, Term | Condition)
@@ -237,7 +234,7 @@ class ElementTrees(LoopTrees):
             callers = self._flow.callers(owner)
             if len(callers) == 1:
                 return self.of(callers[0].group("argument")[value.position], at, level)
-            return unknown(owner, "a function that is called from several places")
+            return unknown(owner, SEVERAL_CALLS)
         if owner.name in COMBINING or operator_of(owner) == "map":
             return tree("combined", (value.position,))
         if owner.name in LOOPS:
@@ -313,7 +310,7 @@ class ElementTrees(LoopTrees):
     def _called(self, op: Op, position: int, at: Coordinates, level: int) -> Tree:
         function = called(op, self.module)
         if function is None or len(self._flow.callers(function)) != 1:
-            return unknown(op, "a function that is called from several places")
+            return unknown(op, SEVERAL_CALLS)
         return_ops = returns(function)
         if len(return_ops) != 1:
             return unknown(op, "a function with several ends")

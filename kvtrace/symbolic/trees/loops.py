@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kvtrace.ir import Block, Op, Value
-from kvtrace.ir.flow import counter_of, terminator
-from kvtrace.symbolic.summary import Loop, Summary
+from kvtrace.ir.flow import counter_of, flow_of, terminator
+from kvtrace.symbolic.summary import Formula, Loop, Summary
 from kvtrace.symbolic.terms import ZERO, Substitution, Symbol, Term
 from kvtrace.symbolic.trees.formulas import Coordinates, is_followed
 from kvtrace.symbolic.trees.tree import Tree, bound, level_of, tree
 
+SEVERAL_CALLS: Final = "a function that is called from several places"
 UNKNOWN_TRIPS: Final = "a loop whose number of trips is not followed"
 
 
@@ -66,7 +67,12 @@ class LoopTrees(ABC):
     """Builder of the trees of loops' values; `ElementTrees` builds the trees of all others."""
 
     def __init__(self, summary: Summary) -> None:
-        self._loops: dict[Op, Loop] = {loop.op: loop for loop in summary.loops}
+        self.summary = summary
+        self.module = summary.module
+        self._flow = flow_of(self.module)
+        self._loops: dict[Op, Loop] = {
+            loop.op: loop for loop in summary.loops if self._flow.is_called_once(loop.op)
+        }
         self._enclosing_loops: tuple[LoopDefinitions, ...] = ()
 
     @abstractmethod
@@ -76,6 +82,13 @@ class LoopTrees(ABC):
     @abstractmethod
     def term(self, term: Term, at: Coordinates, shape: Sequence[int]) -> Term:
         """Return a formula of a tensor, rewritten for one element."""
+
+    def _formula_of(self, value: Value) -> Formula | None:
+        """Return a value's formula; None in a function of several calls, whose formulas differ."""
+        owner = value.owner
+        assert owner is not None
+        op = owner if isinstance(owner, Op) else owner.region.owner
+        return self.summary.values.get(value.id) if self._flow.is_called_once(op) else None
 
     @contextmanager
     def _enter_loop(self, definitions: LoopDefinitions) -> Iterator[None]:
@@ -105,6 +118,8 @@ class LoopTrees(ABC):
 
     def _loop_result(self, loop: Op, position: int, at: Coordinates, level: int) -> Tree:
         """Return the tree of a loop's result: of its initial value if the loop never runs."""
+        if not self._flow.is_called_once(loop):
+            return unknown(loop, SEVERAL_CALLS)
         summary_loop = self._loops.get(loop)
         if summary_loop is None:
             # It never runs, by its bounds.

@@ -268,7 +268,7 @@ class EqualitySearch(ElementTrees):
 
     def _formula(self, value: Value) -> Term | Condition | None:
         """Return a value's formula if the kernel computes it, in the trips that are asked for."""
-        formula = self.summary.values.get(value.id)
+        formula = self._formula_of(value)
         if not isinstance(formula, Term | Condition) or not self._is_of_trip(formula):
             return None
         if value.id not in self._ideal:

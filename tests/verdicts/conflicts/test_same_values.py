@@ -311,3 +311,29 @@ def test_a_value_of_a_program_at_an_index_is_not_the_same(kind):
 
 def test_programs_that_leave_one_result_in_both_orders_are_unknown():
     assert group_verdicts("sum") == {"unknown"}
+
+
+# -- in functions that are called twice ------------------------------------------------------------
+
+
+@triton.jit(noinline=True)
+def put(out, value, trips):
+    for _ in range(trips):
+        value += 3
+    tl.store(out, value)
+
+
+@triton.jit
+def put_twice(out, n, FIRST: tl.constexpr, SECOND: tl.constexpr):
+    own = tl.program_id(0)
+    put(out, n + own * (FIRST == "value"), n + own * (FIRST == "trips"))
+    put(out + 1, n + own * (SECOND == "value"), n + own * (SECOND == "trips"))
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("value", ""), ("trips", ""), ("", "value"), ("", "trips")]
+)
+def test_what_one_call_stores_says_nothing_of_another_call(first, second):
+    out = tensor(2, dtype="i32")
+    race = race_of(put_twice, (4,), out=out, n=5, FIRST=first, SECOND=second)
+    assert race != "proven"
