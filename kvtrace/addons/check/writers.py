@@ -25,11 +25,13 @@ _TABLES: Final = {
 _NAMED: Final = 5
 _FOLLOWED: Final = 32
 #: Tensors of operators, each with the address of its storage. Collectives write what they are
-#: given, which their schemas do not say; set_ hands a storage on; without elements none is there.
+#: given, which their schemas do not say; those like zeros_like read no element; set_ hands a
+#: storage on; without elements none is there.
 _TOUCHED: Final = """
     CREATE TEMPORARY TABLE touched AS
     SELECT record, epoch_ns(begin) AS begin, operator_id, tensor,
-        if(name LIKE 'c10d::%', 'written', tensor.role) AS role,
+        CASE WHEN name LIKE 'c10d::%' THEN 'written' WHEN name LIKE 'aten::%_like%' AND
+            tensor.role = 'read' THEN 'unread' ELSE tensor.role END AS role,
         address - tensor.offset_bytes AS storage
     FROM (
         SELECT record, begin, operator_id, name, unnest(tensors) AS tensor,
@@ -53,7 +55,7 @@ _EVENTS: Final = """
     WHERE begin >= (SELECT max(begin) FROM events WHERE role = 'created') ORDER BY begin, record
 """
 _READ: Final = """
-    SELECT storage, coalesce(tensor.storage_bytes, 1), begin, tensor.name FROM touched
+    SELECT storage, coalesce(tensor.storage_bytes, 1), begin, tensor.name, role FROM touched
     WHERE list_contains($records, record) AND role IN ('read', 'written') ORDER BY begin, record
 """
 _OPERATORS: Final = """
@@ -89,11 +91,12 @@ class Writers:
     """Operations that made an argument's bytes, in their order; () if a launch wrote it last.
 
     `unwritten` is the first tensor that none wrote since its creation, of those that were read: its
-    name ("" for the argument) and its creation.
+    name ("" for the argument) and its creation. `is_cut`: of a storage, earlier ones are left out.
     """
 
     operations: Sequence[Operation] = ()
     unwritten: tuple[str, Operation] | None = None
+    is_cut: bool = False
 
 
 def written_by(
@@ -123,9 +126,9 @@ def _followed(database: duckdb.DuckDBPyConnection, place: tuple[int, int, int]) 
     A launch that may have written a storage ends its way: digests say what it left.
     """
     operators = {row[0]: row[1:] for row in database.execute(_OPERATORS).fetchall()}
-    storages: list[tuple[int, int, int, str]] = [(*place, "")]
-    operations, unwritten = dict[int, Operation](), None
-    for storage, size, until, tensor in storages:
+    storages: list[tuple[int, int, int, str, str]] = [(*place, "", "read")]
+    operations, unwritten, is_cut = dict[int, Operation](), None, False
+    for storage, size, until, tensor, role in storages:
         values = {"storage": storage, "bytes": size, "until": until}
         events = database.execute(_EVENTS, values).fetchall()
         last_launch = max((n for n, event in enumerate(events, 1) if event[1] is None), default=0)
@@ -133,14 +136,15 @@ def _followed(database: duckdb.DuckDBPyConnection, place: tuple[int, int, int]) 
             record: Operation(begin, *operators[key])
             for begin, record, key in events[last_launch:][-_FOLLOWED:]
         }
-        if calls and not last_launch and unwritten is None:
+        is_cut |= len(events) - last_launch > _FOLLOWED
+        if calls and not last_launch and unwritten is None and role == "read":
             is_empty = all(call.name.startswith("aten::empty") for call in calls.values())
             unwritten = (tensor, next(iter(calls.values()))) if is_empty else None
         operations |= calls
         for read in database.execute(_READ, {"records": list(calls)}).fetchall():
             is_new = all(read[0] != other[0] for other in storages)
             storages += [read] if is_new and len(storages) < _FOLLOWED else []
-    return Writers(sorted(operations.values(), key=lambda call: call.begin), unwritten)
+    return Writers(sorted(operations.values(), key=lambda call: call.begin), unwritten, is_cut)
 
 
 def writers_text(name: str, before: Writers, after: Writers, names: tuple[str, str]) -> str:
@@ -150,12 +154,12 @@ def writers_text(name: str, before: Writers, after: Writers, names: tuple[str, s
     """
     sides = before.operations, after.operations
     counts = [Counter(call.name for call in side) for side in sides]
-    if all(sides) and counts[0] != counts[1]:
+    if all(sides) and counts[0] != counts[1] and not (before.is_cut or after.is_cut):
         texts = [
-            f"{next(call.text for call in reversed(side) if call.name in extra)} only {when}"
-            for side, extra, when in (
-                (sides[1], counts[1] - counts[0], names[1]),
-                (sides[0], counts[0] - counts[1], names[0]),
+            f"{_last_extra(side, other, extra).text} only {when}"
+            for side, other, extra, when in (
+                (sides[1], sides[0], counts[1] - counts[0], names[1]),
+                (sides[0], sides[1], counts[0] - counts[1], names[0]),
             )
             if extra
         ]
@@ -165,7 +169,10 @@ def writers_text(name: str, before: Writers, after: Writers, names: tuple[str, s
             tensor, made = writers.unwritten
             text = f"{tensor}, from which {name} was computed," if tensor else name
             since = f"since {made.text} made it" + ("" if when == "now" else f" {when}")
-            return f"no recorded operator or launch wrote {text} {since}: uninitialized memory"
+            return (
+                f"no recorded operator or launch wrote {text} {since}: uninitialized memory, "
+                "unless the host or an extension wrote it"
+            )
     if not all(sides):
         return ""
     if names[1] == "now":  # ranks have batches of their own
@@ -178,6 +185,15 @@ def writers_text(name: str, before: Writers, after: Writers, names: tuple[str, s
         f"the same operators computed {name} ({', '.join(listed[:_NAMED])}{more}), so one got "
         "other inputs or random numbers, or is not deterministic"
     )
+
+
+def _last_extra(
+    side: Sequence[Operation], other: Sequence[Operation], extra: Counter[str]
+) -> Operation:
+    """Return the last call by an extra name, if possible of a line that is extra, too."""
+    lines = Counter(call.text for call in side) - Counter(call.text for call in other)
+    calls = [call for call in side if call.name in extra]
+    return max(calls, key=lambda call: (call.text in lines, call.begin))
 
 
 def _other_tensors(old: Operation, new: Operation) -> str:
