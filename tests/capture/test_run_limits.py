@@ -127,7 +127,7 @@ def test_stop_waits_while_another_thread_ends_the_recording(tmp_path):
 
 @pytest.mark.costly("records many launches; other limits stay by day")
 @pytest.mark.parametrize(
-    ("limit", "least", "most"), [("ring:1k launches", 1000, 1500), ("ring:60kB", 300, 10_000)]
+    ("limit", "least", "most"), [("ring:1k launches", 1000, 1500), ("ring:60kB", 200, 10_000)]
 )
 def test_ring_limit_keeps_the_newest_launches(tmp_path, limit, least, most):
     program = Program(tmp_path / "out", limit=limit)
@@ -140,7 +140,7 @@ def test_ring_limit_keeps_the_newest_launches(tmp_path, limit, least, most):
 
     kept = recorded_seqs(tmp_path / "out")
     assert kept == list(range(20_000 - len(kept), 20_000))
-    assert least <= len(kept) <= most
+    assert least <= len(kept) <= most  # of bytes, rows on rounds have a share, more under load
     assert validate(tmp_path / "out") == []
     (run,) = open_trace(tmp_path / "out").runs
     assert (run.sealed, run.ending, run.dropped_rows) == (True, "exit", 0)
