@@ -154,7 +154,9 @@ def writers_text(name: str, before: Writers, after: Writers, names: tuple[str, s
     """
     sides = before.operations, after.operations
     counts = [Counter(call.name for call in side) for side in sides]
-    if all(sides) and counts[0] != counts[1] and not (before.is_cut or after.is_cut):
+    if all(sides) and counts[0] != counts[1]:
+        if before.is_cut or after.is_cut:
+            return ""
         texts = [
             f"{_last_extra(side, other, extra).text} only {when}"
             for side, other, extra, when in (
@@ -191,9 +193,10 @@ def _last_extra(
     side: Sequence[Operation], other: Sequence[Operation], extra: Counter[str]
 ) -> Operation:
     """Return the last call by an extra name, if possible of a line that is extra, too."""
-    lines = Counter(call.text for call in side) - Counter(call.text for call in other)
+    lines = Counter((call.name, call.line) for call in side)
+    lines -= Counter((call.name, call.line) for call in other)
     calls = [call for call in side if call.name in extra]
-    return max(calls, key=lambda call: (call.text in lines, call.begin))
+    return max(calls, key=lambda call: ((call.name, call.line) in lines, call.begin))
 
 
 def _other_tensors(old: Operation, new: Operation) -> str:
