@@ -37,16 +37,17 @@ def device_timeline(session: Session) -> Timeline:
         KvtraceError: the timeline is not possible here; the message gives the reason.
 
     """
-    from kvtrace.backends.cupti.timeline import Timeline
-    from kvtrace.schema.errors import KvtraceError
-
     # Where CUPTI was started, before or after the first context, kernels that failed or hung left
     # no dump within a minute; without it, within 2 s (H200, driver 580.159, CUPTI 13.0.1).
     if os.environ.get(_DUMPS):
+        from kvtrace.schema.errors import KvtraceError
+
         raise KvtraceError(
             "launches are recorded without the device timeline, beside which CUDA's driver writes "
             "no dump of a fault or a hang; for times, record without KVTRACE_FAULTS"
         )
+    from kvtrace.backends.cupti.timeline import Timeline
+
     return Timeline(session)
 
 

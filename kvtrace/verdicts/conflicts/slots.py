@@ -182,7 +182,7 @@ def _counted(bound: BoundCall, draw: Access, user: Access, places: Term) -> Term
 
 
 def _trips_of_counters(draw: Access) -> frozenset[Atom]:
-    """Return the trips of a loop of which each has a counter of its own, of all programs."""
+    """Return the trips of a loop if each trip has its own counter, which all programs share."""
     varying = [atom for atom in draw.offset.atoms() if not _is_of(atom.term)]
     is_of_trip = varying == [loop.trip for loop in draw.loops]
     return frozenset(varying if is_of_trip and draw.offset.affine() is not None else ())
@@ -200,7 +200,7 @@ def _fills(bound: BoundCall, draw: Access, user: Access) -> bool:
     chosen = conjunction(part for part in user.mask.conjuncts() if not _is_of_place(part, user))
     return (
         user.guard is TRUE
-        and _counts(bound, draw, user, places)
+        and isinstance(bound.prove(kept, bound.active(user)), Proven)
         and isinstance(bound.prove(chosen, bound.given_of([kept])), Proven)
     )
 
