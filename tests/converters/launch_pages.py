@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kvtrace.cli import main
-
-_BLOCK = re.compile(r'<script type="application/gzip\+base64" id="([^"]*)">([^<]*)</script>')
+from tests.support.packed import BLOCK
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,7 @@ def blocks_of(page: Path) -> dict[str, bytes]:
     """All blocks of a page, decoded."""
     text = page.read_text(encoding="utf-8")
     return {
-        name: gzip.decompress(base64.b64decode(content)) for name, content in _BLOCK.findall(text)
+        name: gzip.decompress(base64.b64decode(content)) for name, content in BLOCK.findall(text)
     }
 
 
@@ -153,5 +152,5 @@ def rewritten(page: Path, out: Path, changed: dict[str, Any]) -> Path:
         content = base64.b64encode(gzip.compress(json.dumps(changed[match[1]]).encode())).decode()
         return match[0].replace(match[2], content)
 
-    out.write_text(_BLOCK.sub(packed, page.read_text(encoding="utf-8")), encoding="utf-8")
+    out.write_text(BLOCK.sub(packed, page.read_text(encoding="utf-8")), encoding="utf-8")
     return out

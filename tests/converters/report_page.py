@@ -17,6 +17,7 @@ import pytest
 from kvtrace.cli import main
 from tests.support.browser import Browser, OpenPage, browser
 from tests.support.imported_file import imported_file
+from tests.support.packed import blocks_in, read_json
 from tests.support.thorough import in_turn
 from tests.support.tiers import needs
 
@@ -40,6 +41,25 @@ def written_page(trace: Path, out: Path, *settings: str) -> Path:
     """Write the report of a trace as a user does; return the page."""
     assert main(["report", str(trace), "-o", str(out), *settings]) == 0
     return out
+
+
+class Page:
+    """A page of a trace, and its blocks as data."""
+
+    def __init__(self, trace: Path, folder: Path, *settings: str) -> None:
+        self.path = written_page(trace, folder / "report.html", "--no-replay", *settings)
+        self.packed = blocks_in(self.path)
+        self.report = self.block("report")
+
+    def block(self, name: str) -> Any:
+        return read_json(self.packed[name])
+
+    def kernel(self, name: str) -> int:
+        return next(i for i, each in enumerate(self.report["kernels"]) if each["name"] == name)
+
+    def stage(self, variant: int, name: str) -> Any:
+        stages = self.report["variants"][variant]["stages"]
+        return self.block(f"texts/{next(s['text'] for s in stages if s['stage'] == name)}")
 
 
 @contextmanager

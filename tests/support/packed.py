@@ -3,14 +3,23 @@
 import base64
 import gzip
 import json
+import re
 import struct
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+#: A block of a page: its name, and its packed text.
+BLOCK: Final = re.compile(r'<script type="application/gzip\+base64" id="([^"]*)">([^<]*)</script>')
 _ALIGNMENT: Final = 8
 _TYPES: Final[dict[str, npt.DTypeLike]] = {"u1": "<u1", "u2": "<u2", "u4": "<u4"}
+
+
+def blocks_in(page: Path) -> dict[str, str]:
+    """Return the packed text of each block of a page, by name."""
+    return dict(BLOCK.findall(page.read_text(encoding="utf-8")))
 
 
 def read_json(block: str) -> Any:

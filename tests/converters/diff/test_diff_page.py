@@ -1,7 +1,6 @@
 """The difference of two traces as the block that the report's view "compare" reads."""
 
 import json
-import re
 from dataclasses import replace
 
 import pytest
@@ -19,7 +18,7 @@ from tests.converters.written_trace import (
     add_ops,
     write_trace,
 )
-from tests.support.packed import read_json
+from tests.support.packed import blocks_in, read_json
 
 CHANGED = SOURCE.replace("values * 2", "values * 3").replace("    values", "    # read\n    values")
 BEFORE_TTIR = "module {\n  %0 = arith.constant 1 : i32 loc(#loc1)\n  tt.return loc(#loc2)\n}\n"
@@ -117,8 +116,7 @@ def test_the_command_writes_the_report_of_after_with_the_difference_in_it(sides,
 
     assert code == 1
     assert "wrote" in capsys.readouterr().out
-    pattern = '<script type="application/gzip\\+base64" id="([^"]*)">([^<]*)</script>'
-    blocks = dict(re.findall(pattern, page.read_text(encoding="utf-8")))
+    blocks = blocks_in(page)
     report, compared = read_json(blocks["report"]), read_json(blocks["compare"])
     names = [report["kernels"][kernel["kernel"]]["name"] for kernel in compared["kernels"]]
     assert names == [kernel["name"] for kernel in compared["kernels"]]

@@ -22,7 +22,7 @@ from tests.converters.report_page import (
     opened_page,
     written_page,
 )
-from tests.support.packed import read_columns, read_json
+from tests.support.packed import blocks_in, read_columns, read_json
 from tests.support.report_trace import HOSTILE_NAME, build_report_trace
 from tests.support.synthetic_trace import HOSTILE_NAMES
 from tests.support.thorough import usually
@@ -160,10 +160,7 @@ def interfaces():
 
 @pytest.mark.process  # types are written by a program
 def test_the_types_of_the_front_end_have_the_fields_that_python_writes(report):
-    text = report.read_text(encoding="utf-8")
-    blocks = dict(
-        re.findall(r'<script type="application/gzip\+base64" id="([^"]*)">([^<]*)<', text)
-    )
+    blocks = blocks_in(report)
     told = read_json(blocks["report"])
     variant, finding = told["variants"][0], told["findings"][0]
     recompiled = next(each["recompiled"] for each in told["variants"] if each["recompiled"])

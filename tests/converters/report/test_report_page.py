@@ -14,7 +14,7 @@ from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace, resolve
 from tests.converters.finding_rows import LOAD, VIOLATION
 from tests.converters.written_trace import Kernel, Launches, add_findings, write_trace
-from tests.support.packed import read_columns, read_json
+from tests.support.packed import blocks_in, read_columns, read_json
 from tests.support.report_trace import HOSTILE_NAME, build_report_trace
 from tests.support.tiers import some
 
@@ -40,11 +40,7 @@ def write_page(report, selection, path, max_mb=20.0):
 
 def block(path, name):
     """The block of that name in a page."""
-    text = path.read_text(encoding="utf-8")
-    found = re.search(
-        f'<script type="application/gzip\\+base64" id="{name}">([^<]*)</script>', text
-    )
-    return found[1] if found else None
+    return blocks_in(path).get(name)
 
 
 def test_the_policy_names_the_hash_of_the_only_script_and_style(built, tmp_path):

@@ -13,36 +13,13 @@ from kvtrace.converters.profile.autotune import read_tunings
 from kvtrace.figures.times import compiling_launches
 from kvtrace.text import duration
 from tests.converters.replayed_trace import blocks_of, json_blocks, replayed
-from tests.converters.report_page import THEMES, accessibility_problems, opened_page, written_page
+from tests.converters.report_page import THEMES, Page, accessibility_problems, opened_page
 from tests.support.browser import LONGEST_MS
-from tests.support.packed import read_json
 from tests.support.report_trace import DEFECT_LINE, KERNELS, STAGES, build_report_trace
 
 #: Line of a call that is inlined, and of what it is inlined from.
 CALLING = 1 + KERNELS.split("\n").index("    values = leaky(values, 0.1)")
 CALLED = 1 + KERNELS.split("\n").index("    return tl.where(value > 0, value, value * slope)")
-
-
-class Page:
-    """A page of a trace, and its blocks as data."""
-
-    def __init__(self, trace, folder, *settings):
-        self.path = written_page(trace, folder / "report.html", "--no-replay", *settings)
-        text = self.path.read_text(encoding="utf-8")
-        self.packed = dict(
-            re.findall(r'<script type="application/gzip\+base64" id="([^"]*)">([^<]*)<', text)
-        )
-        self.report = self.block("report")
-
-    def block(self, name):
-        return read_json(self.packed[name])
-
-    def kernel(self, name):
-        return next(i for i, each in enumerate(self.report["kernels"]) if each["name"] == name)
-
-    def stage(self, variant, name):
-        stages = self.report["variants"][variant]["stages"]
-        return self.block(f"texts/{next(s['text'] for s in stages if s['stage'] == name)}")
 
 
 @pytest.fixture(scope="module")
