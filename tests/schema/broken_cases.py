@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kvtrace.schema.content import stack_id
-from tests.schema.conformance_cases import (
+from tests.schema.conformance_rows import (
     PLAIN,
     RUN,
     START,

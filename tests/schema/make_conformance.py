@@ -19,7 +19,8 @@ import pyarrow as pa  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
 
 from kvtrace.schema.tables import TABLES  # noqa: E402
-from tests.schema.conformance_cases import CASES, Part  # noqa: E402
+from tests.schema.conformance_cases import CASES  # noqa: E402
+from tests.schema.conformance_rows import Part  # noqa: E402
 
 SUITE: Final = ROOT / "schema" / "conformance"
 

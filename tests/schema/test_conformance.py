@@ -9,7 +9,8 @@ import pytest
 
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.validation import validate
-from tests.schema.conformance_cases import CASES, WITHOUT_CALLS, changed
+from tests.schema.conformance_cases import CASES
+from tests.schema.conformance_rows import WITHOUT_CALLS, changed
 from tests.schema.make_conformance import write_case, write_parts
 from tests.support.readers import SUITE, Case, conformance_cases, first_query, python_reader
 from tests.support.tiers import some

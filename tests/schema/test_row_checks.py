@@ -4,7 +4,7 @@ import pytest
 
 from kvtrace.cli import main
 from tests.schema.broken_cases import RECOMMENDED, REQUIRED
-from tests.schema.conformance_cases import PLAIN, RUN, parts, run_row
+from tests.schema.conformance_rows import PLAIN, RUN, parts, run_row
 from tests.schema.make_conformance import write_parts
 
 

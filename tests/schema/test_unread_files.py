@@ -10,7 +10,8 @@ from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.unread_files import unread_files, unread_note
 from kvtrace.schema.validation import validate
-from tests.schema.conformance_cases import CASES, RUN
+from tests.schema.conformance_cases import CASES
+from tests.schema.conformance_rows import RUN
 from tests.schema.make_conformance import write_parts
 
 
