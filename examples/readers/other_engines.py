@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
-from plain_reader import check_columns, check_version, read_runs, schemas
+from plain_reader import PART, check_columns, check_version, read_runs, schemas
 
 HERE = Path(__file__).parent
 #: Of kvtrace's installed package, it is `kvtrace/schema/views.sql`.
@@ -24,8 +24,6 @@ VIEWS_SQL = next(
     p for p in (HERE / "views.sql", HERE.parents[1] / "schema" / "views.sql") if p.exists()
 )
 CORE = ("runs", "kernels", "calls", "launches", "gpu_kernels")
-#: Names of parts; other files are not read.
-PART = re.compile(r"part-(?:[a-z][a-z0-9_-]*-)?\d{5,}\.parquet")
 FEATURES = ("weights", "trials", "graph-replays", "partial", "total-times")
 Ask = Callable[[str], pa.Table]
 

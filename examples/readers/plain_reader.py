@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 MAJOR: Final = 1
 _SCHEMA: Final = Path(__file__).with_name("schema.json")
 _KEYS: Final = {"stacks": "stack_id", "artifacts": "sha256"}
-_PART: Final = re.compile(r"part-(?:[a-z][a-z0-9_-]*-)?(\d{5,})\.parquet")
+PART: Final = re.compile(r"part-(?:[a-z][a-z0-9_-]*-)?(\d{5,})\.parquet")
 _HEAD: Final = struct.Struct("<8sIIQQII")
 _MAGIC: Final = b"\x8bkvt\r\n\x1a\x93"
 _TYPES_BY_NAME: Final = {
@@ -126,7 +126,7 @@ def _stored_pieces(out: Path, name: str, run: str) -> Iterator[pa.Table]:
     """Yield a run's rows of a table: captured parts, parts of passes, unsealed segments."""
     segments = sorted((out / ".journal" / f"run={run}").glob(f"{name}-*.arrows"))
     parts = sorted((out / name / f"run={run}").glob("part-*.parquet"))
-    matches = {path: _PART.fullmatch(path.name) for path in parts}
+    matches = {path: PART.fullmatch(path.name) for path in parts}
     captured = {match[1] for path, match in matches.items() if match and _is_captured(path)}
     for path in sorted(filter(matches.get, parts), key=_is_captured, reverse=True):
         with pq.ParquetFile(path) as file:
