@@ -4,7 +4,7 @@ import os
 
 
 class Descriptor:
-    """The number of an open file of the recording's own, which is closed and used only as such.
+    """An open file of the recording, by its number and by what it is.
 
     A program may close any number, as daemons close all, and have another file with it.
     """

@@ -20,7 +20,7 @@ _SHARE: Final = 3
 class Descriptors:
     """Reserved descriptors with high numbers, so that the program's files have those of a bare run.
 
-    All are of files without content.
+    They are of files without content.
     """
 
     def __init__(self) -> None:
@@ -52,6 +52,6 @@ class Descriptors:
 
     def release(self) -> None:
         """Close the reserved descriptors, whose numbers the next files get."""
-        held, self._held = self._held, []  # another thread may release them, too
-        for descriptor in held:
+        reserved, self._held = self._held, []  # another thread may release them, too
+        for descriptor in reserved:
             descriptor.close()

@@ -1,4 +1,4 @@
-"""Other programs' output, whatever the recorded program makes of Python's functions and numbers."""
+"""Output of other programs, as git, in a program that may replace functions and close files."""
 
 import posix  # the functions of which nobody replaces, as gevent does those of `os`
 from collections.abc import Mapping

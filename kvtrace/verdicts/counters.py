@@ -164,7 +164,10 @@ class Counters:
 
 
 def drawn_numbers(loop: Loop, draws: Collection[int]) -> Iterator[tuple[Choice, Term]]:
-    """Yield numbers that these ops draw in the trip before, with what they are below in a trip."""
+    """Yield the numbers that decide whether a loop goes on, each with the limit that it is below.
+
+    A number was drawn in the trip before, by an atomic that `draws` has by its index.
+    """
     trip_before = loop.trip.term - 1
     for condition in loop.going_on.conjuncts():
         term = condition.term if isinstance(condition, AtLeast) else ZERO

@@ -175,10 +175,10 @@ def compare(folder: Path) -> list[str]:
         print(f"{'launch':24}{'wavefronts: expected, counted':44}{'conflicts':44}vectors")
         differing = []
         for number, (name, row) in enumerate(zip(LAUNCHES, rows, strict=True)):
-            found = answers(trace, row, layouts, measured[number] if measured else {})
-            print(f"{name:24}{found[0]:44}{found[1]:44}{found[2]}", flush=True)
+            texts = answers(trace, row, layouts, measured[number] if measured else {})
+            print(f"{name:24}{texts[0]:44}{texts[1]:44}{texts[2]}", flush=True)
             if name not in KNOWN:
-                differing += [f"{name}: {text}" for text in found if "DIFFERS" in text]
+                differing += [f"{name}: {text}" for text in texts if "DIFFERS" in text]
     return differing
 
 
@@ -209,11 +209,11 @@ def answers(
         shared = [of for of in accesses if of.is_shared and of.opcode.lower().startswith(op)]
         figures = [lines[access.frame].values if access.frame else {} for access in shared]
         ways = [values.get("bank_ways") for values in figures]
-        known = None not in ways
+        are_counted = None not in ways
         best = sum(access.best for access in shared) * WARPS
         total = sum(of.best * (way or 0) for of, way in zip(shared, ways, strict=True)) * WARPS
-        waves.append(beside(op, total if known else None, WAVEFRONTS, measured))
-        conflicts.append(beside(op, total - best if known else None, CONFLICTS, measured))
+        waves.append(beside(op, total if are_counted else None, WAVEFRONTS, measured))
+        conflicts.append(beside(op, total - best if are_counted else None, CONFLICTS, measured))
     return "  ".join(waves), "  ".join(conflicts), vectors(accesses, lines, measured)
 
 
@@ -251,14 +251,14 @@ def main() -> int:
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--read", action="store_true", help="compare what was measured")
     parser.add_argument("--launch", action="store_true", help="launch alone, as ncu is asked to")
-    given = parser.parse_args()
-    if given.launch:
-        launch_all(given.device)
+    options = parser.parse_args()
+    if options.launch:
+        launch_all(options.device)
         return 0
-    given.folder.mkdir(parents=True, exist_ok=True)
-    if not given.read:
-        measure(given.folder, given.device)
-    differing = compare(given.folder)
+    options.folder.mkdir(parents=True, exist_ok=True)
+    if not options.read:
+        measure(options.folder, options.device)
+    differing = compare(options.folder)
     print(f"Triton {triton.__version__}: {len(differing)} of {len(LAUNCHES)} launches differ")
     print(*differing, sep="\n")
     return 1 if differing else 0

@@ -120,8 +120,8 @@ def _first_text(
         return f"{text}; its inputs were equal: other code, atomics, or memory that nobody wrote"
     equal = [
         (rows[base], rows[others[0]], order)
-        for held in series
-        for order, rows in enumerate(held.rows[: held.equal], 1)
+        for of_arg in series
+        for order, rows in enumerate(of_arg.rows[: of_arg.equal], 1)
     ]
     pair = (trace, trace), (runs[base], runs[others[0]])
     return f"{text}: {upstream(*pair, equal, (a, b, first.equal + 1), sides)}"

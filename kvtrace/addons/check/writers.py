@@ -192,7 +192,7 @@ def writers_text(name: str, before: Writers, after: Writers, names: tuple[str, s
 def _last_extra(
     side: Sequence[Operation], other: Sequence[Operation], extra: Counter[str]
 ) -> Operation:
-    """Return the last call by an extra name, if possible of a line that is extra, too."""
+    """Return the last call of an extra operator, at a line that the other side has less often."""
     lines = Counter((call.name, call.line) for call in side)
     lines -= Counter((call.name, call.line) for call in other)
     calls = [call for call in side if call.name in extra]

@@ -450,7 +450,7 @@ class ElementTrees(LoopTrees):
         return tree("element", ("", None, kind, padding), (pointer, *masking), op.index)
 
     def _access_of(self, op: Op) -> Access | None:
-        """Return the access of a load that is only one, else None."""
+        """Return a load's access if it has a single one, else None."""
         accesses = self._accesses.get(op, ())
         return accesses[0] if len(accesses) == 1 else None
 

@@ -84,7 +84,7 @@ class Contentless(Instrument, Generic[_Shared]):
     """An instrument that evaluates only the ops that affect which operations are in flight."""
 
     def __init__(self, new_memory: Callable[[int], _Shared]) -> None:
-        """Set what returns the shared memories of a number of programs."""
+        """Prepare for `run`; `new_memory` returns the shared memories of so many programs."""
         super().__init__()
         self._new_memory, self.shared = new_memory, new_memory(0)
 

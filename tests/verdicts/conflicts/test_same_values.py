@@ -325,9 +325,9 @@ def put(out, value, trips):
 
 @triton.jit
 def put_twice(out, n, FIRST: tl.constexpr, SECOND: tl.constexpr):
-    own = tl.program_id(0)
-    put(out, n + own * (FIRST == "value"), n + own * (FIRST == "trips"))
-    put(out + 1, n + own * (SECOND == "value"), n + own * (SECOND == "trips"))
+    program = tl.program_id(0)
+    put(out, n + program * (FIRST == "value"), n + program * (FIRST == "trips"))
+    put(out + 1, n + program * (SECOND == "value"), n + program * (SECOND == "trips"))
 
 
 @pytest.mark.parametrize(
