@@ -436,3 +436,27 @@ def test_the_process_of_a_command_ends_without_freeing_objects(tmp_path, words, 
     )
 
     assert (done.returncode, done.stdout.splitlines()[-1]) == expected
+
+
+@pytest.mark.process
+def test_a_command_starts_no_threads_for_products_and_leaves_the_variable_of_programs(tmp_path):
+    (tmp_path / "caller.py").write_text(
+        "import atexit, os, sys\n"
+        "from kvtrace import cli\n"
+        "def told():\n"
+        "    from threadpoolctl import threadpool_info\n"
+        "    print([x['num_threads'] for x in threadpool_info() if x['user_api'] == 'blas'],\n"
+        "        os.environ.get('OPENBLAS_NUM_THREADS'))\n"
+        "atexit.register(told)\n"
+        "sys.exit(cli.main())\n"
+    )
+
+    def threads(**settings):
+        words = [sys.executable, "caller.py", "info", str(RECORDED)]
+        done = subprocess.run(
+            words, cwd=tmp_path, capture_output=True, text=True, env=os.environ | settings
+        )
+        return done.stdout.splitlines()[-1]
+
+    assert threads() == "[1] None"
+    assert threads(OPENBLAS_NUM_THREADS="2") == "[2] 2"
