@@ -13,18 +13,20 @@ _GIT: Final = ("git", "-c", "core.fsmonitor=false", "-C")
 _TIMEOUT: Final = 10.0
 
 
-@cache
 def is_committed(out: Path) -> bool:
     """Return whether git tracks a run of the trace; not so where git does not answer."""
-    folder = out.absolute()
-    if remote_folder(out) is not None or not any(
-        (parent / ".git").exists() for parent in (folder, *folder.parents)
-    ):
+    return remote_folder(out) is None and _has_tracked_run(os.path.realpath(out))
+
+
+@cache
+def _has_tracked_run(folder: str) -> bool:
+    """Ask git once for each folder, whose path depends on no working directory and no link."""
+    if not any((parent / ".git").exists() for parent in (Path(folder), *Path(folder).parents)):
         return False
     import subprocess  # not in recorded programs
 
     environment = {key: text for key, text in os.environ.items() if not key.startswith("GIT_")}
-    command = [*_GIT, str(folder), "ls-files", "runs"]
+    command = [*_GIT, folder, "ls-files", "runs"]
     try:
         git = subprocess.run(
             command, capture_output=True, check=False, env=environment, timeout=_TIMEOUT
