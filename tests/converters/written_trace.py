@@ -55,6 +55,7 @@ class Kernel:
     num_warps: int = 4
     shared_bytes: int | None = None
     options: tuple[tuple[str, str], ...] = ()
+    compile_ns: int | None = 2_000_000
     calls: tuple[Launches, ...] = (Launches(),)
 
 
@@ -256,7 +257,7 @@ def _kernel_row(
         "options": list(kernel.options),
         "origin": kernel.origin,
         "compile_begin": start,
-        "compile_ns": 2_000_000,
+        "compile_ns": kernel.compile_ns,
         "stages": stages,
     }  # fmt: skip
 
