@@ -88,7 +88,7 @@ def _set_stacks(
             index += 1
         while open_ranges and open_ranges[-1][0] < moment:
             open_ranges.pop()
-        stacks[row] = tuple(name for end, name in reversed(open_ranges) if end >= moment)
+        stacks[row] = tuple([name for end, name in reversed(open_ranges) if end >= moment])
 
 
 def _frame(name: str) -> Frame:

@@ -85,6 +85,8 @@ class JsonFile:
         """Read and return the next value; BadSource if it is not JSON, or incomplete."""
         self.peek()
         piece = _PIECE
+        if len(self._text) - self._position < _SHORT_BATCH:
+            self._read(piece)  # first: an error of the decoder counts all lines before it
         while True:
             try:
                 value, end = self._decoder.raw_decode(self._text, self._position)

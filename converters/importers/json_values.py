@@ -102,6 +102,5 @@ def three(value: Any) -> tuple[int, int, int]:
     """Return the three sizes in an array (of a grid or block), NONE for those that are unknown."""
     if value is None:
         return NONE, NONE, NONE
-    sizes = [integer(size) for size in entries(value)[:3]]
-    x, y, z = (*sizes, NONE, NONE, NONE)[:3]
-    return x, y, z
+    x, y, z = (*entries(value)[:3], None, None, None)[:3]
+    return integer(x), integer(y), integer(z)

@@ -371,7 +371,8 @@ def execution_members(
     args = {
         key: value
         for key, value in arguments.items()
-        if key not in _ARGUMENTS or not _is_in_column(key, value)
+        if not (key in _INTEGERS and type(value) is int and 0 <= value < 2**31)  # nearly all
+        and not (key in _ARGUMENTS and _is_in_column(key, value))
     }
     members = {}
     usual = (device, stream, UNSET, UNSET, UNSET)
@@ -400,16 +401,10 @@ def execution_members(
     return f'{{{first}"args":{_flat_text(args)}}}'
 
 
-def _is_size(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 3 and all(map(_is_integer, value))
-
-
 def _is_in_column(key: str, value: Any) -> bool:
     """Return whether the column of an argument in `_ARGUMENTS` has the value."""
-    if type(value) is int and 0 < value < 2**31 and key not in _SIZES:
-        return True  # nearly all
     if key in _SIZES:
-        return _is_size(value)
+        return isinstance(value, list) and len(value) == 3 and all(map(_is_integer, value))
     if not _is_integer(value) or (key in _GRAPHS and not value):
         return False
     return key not in _NARROW or -(2**31) < value < 2**31

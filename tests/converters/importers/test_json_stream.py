@@ -3,6 +3,7 @@
 import io
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,23 @@ def test_what_a_decoder_accepts_comes_in_few_batches():
     source = JsonFile(Path("x.json"), io.BytesIO(json.dumps(values).encode()))
     assert [len(list(batch)) for batch in source.batches(strict)][0] == 999  # noqa: RUF015
     assert read("[]", strict) == read("[ ]", None) == []
+
+
+def test_a_value_that_is_cut_by_the_end_of_a_read_is_no_error():
+    """An error of the decoder counts the lines of all text before it."""
+    errors = []
+
+    def count(frame, event, _):
+        if event == "call" and frame.f_code is json.JSONDecodeError.__init__.__code__:
+            errors.append(frame.f_locals["pos"])
+
+    text = json.dumps([{"text": "x" * 1000}] * 40_000)  # 40 MB, in five reads
+    sys.setprofile(count)
+    try:
+        values = read(text, strict)
+    finally:
+        sys.setprofile(None)
+    assert (len(values), errors) == (40_000, [])
 
 
 def test_one_refused_value_leaves_nearly_all_others_to_the_decoder():
