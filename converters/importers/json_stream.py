@@ -85,8 +85,8 @@ class JsonFile:
         """Read and return the next value; BadSource if it is not JSON, or incomplete."""
         self.peek()
         piece = _PIECE
-        if len(self._text) - self._position < _SHORT_BATCH:
-            self._read(piece)  # first: an error of the decoder counts all lines before it
+        if self._position > self._cut_from:
+            self._read(piece)
         while True:
             try:
                 value, end = self._decoder.raw_decode(self._text, self._position)
@@ -161,7 +161,15 @@ class JsonFile:
             else:
                 yield self._values_in_memory(next_begin)
                 size = _SHORT_BATCH
-        yield self._values_in_memory(len(self._text))
+        yield self._values_in_memory(self._cut_from + 1)
+
+    @property
+    def _cut_from(self) -> int:
+        """The last position in `_text` at which a value is decoded before more text is read.
+
+        A value may be cut by the end, and the decoder's error counts the lines of all text.
+        """
+        return len(self._text) - (0 if self._is_at_end else _SHORT_BATCH)
 
     def _batch_limits(self, size: int) -> tuple[int, int] | None:
         """Return the end of the last value of a batch, and the begin of the value after it.
@@ -170,6 +178,8 @@ class JsonFile:
         inside of a value, the batch is no array. None: a whole value and its comma are not there.
         """
         text = self._text
+        if self._position > self._cut_from:
+            return None
         try:
             _, end = self._strict.scan_once(text, self._position)  # type: ignore[attr-defined]
         except (StopIteration, ValueError, RecursionError):
