@@ -3,6 +3,8 @@
 Rows without a time cannot be drawn and are counted in the timeline's `left_out`.
 """
 
+import ctypes
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import blake2b
@@ -28,6 +30,8 @@ from kvtrace.converters.timeline.captions import (
     step_caption,
 )
 from kvtrace.converters.timeline.drawing_device import (
+    CAPTION_COLUMNS,
+    DRAWN_COLUMNS,
     EXECUTION_COLUMNS,
     DeviceDrawing,
     StepLaunches,
@@ -44,7 +48,7 @@ from kvtrace.converters.timeline.timeline import (
 )
 from kvtrace.figures.clocks import Clock, host_clocks
 from kvtrace.figures.collectives import Collectives, matched_collectives
-from kvtrace.figures.columns import integers, with_narrow_numbers
+from kvtrace.figures.columns import combined_codes, integers, with_narrow_numbers
 from kvtrace.figures.scans import row_count
 from kvtrace.figures.step_marks import ProgramMarks
 from kvtrace.figures.steps import periodic_steps
@@ -99,6 +103,15 @@ def process_ids(runs: Sequence[Run]) -> dict[str, int]:
     return pids
 
 
+def _return_pages() -> None:
+    """Return pages that were freed to the system, else they stay beside what is made next."""
+    pa.default_memory_pool().release_unused()
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc
+        if trim is not None:
+            trim(0)
+
+
 class _TimelineBuilder:
     """Builder of one run's timeline from its tables; `suffix` is added to names of devices."""
 
@@ -127,13 +140,14 @@ class _TimelineBuilder:
     def build(self, collectives: Collectives | None) -> Timeline:
         """Draw all rows that have times, and return the timeline."""
         launches = launch_columns(self._trace, self._run)
-        pa.default_memory_pool().release_unused()  # pages of pieces of launches
-        executions = self._executions()
+        _return_pages()
+        executions, captioned = self._executions()
+        _return_pages()
         self._launching = set(launches.threads)
         steps = self._draw_steps(launches)
-        self._draw_executions(executions, steps)
+        self._draw_executions(executions, captioned, steps)
         executions = executions.select(["record", "launch_seq"])
-        pa.default_memory_pool().release_unused()  # pages that would stay beside what is encoded
+        _return_pages()
         if collectives is not None and self._run in collectives.runs:
             track = self._process.child("collectives", rank=-1)
             records = integers(executions["record"])
@@ -142,6 +156,7 @@ class _TimelineBuilder:
         self._draw_compilations()
         self._draw_marks()
         self._draw_messages()
+        _return_pages()
         if self._clock is None:
             return self._timeline
         return self._timeline.shifted(self._clock.shifted, self._clock.sentence())
@@ -149,13 +164,21 @@ class _TimelineBuilder:
     def _table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         return self._trace.table(name, [self._run], columns)
 
-    def _executions(self) -> pa.Table:
-        """Return the executions, with numbers as int32 that fit, in half of the memory."""
-        pieces = self._trace.pieces("gpu_kernels", [self._run], EXECUTION_COLUMNS)
-        narrow_pieces = [with_narrow_numbers(piece) for piece in pieces]
-        if not narrow_pieces:
-            return self._table("gpu_kernels", EXECUTION_COLUMNS)
-        return pa.concat_tables(narrow_pieces, promote_options="permissive")
+    def _executions(self) -> tuple[pa.Table, pa.Table]:
+        """Return executions and their captions for `DeviceDrawing.draw`, in half of the memory.
+
+        Numbers are int32 where they fit, and each piece adds its distinct captions.
+        """
+        rows, captioned, size = [], [], 0
+        for piece in self._trace.pieces("gpu_kernels", [self._run], EXECUTION_COLUMNS):
+            codes, first = combined_codes([piece[name] for name in CAPTION_COLUMNS])
+            captioned.append(piece.select(CAPTION_COLUMNS).take(first))
+            piece = piece.select(DRAWN_COLUMNS).append_column("caption", [codes + size])
+            rows.append(with_narrow_numbers(piece))
+            size += first.size
+        if not rows:
+            return (self._table("gpu_kernels", EXECUTION_COLUMNS),) * 2
+        return tuple(pa.concat_tables(t, promote_options="permissive") for t in (rows, captioned))
 
     @cached_property
     def _kernels(self) -> dict[int, dict[str, Any]]:
@@ -231,7 +254,9 @@ class _TimelineBuilder:
         self._draw_lanes(Slices(track, "step", begin, end - begin, np.arange(begin.size), captions))
         return steps
 
-    def _draw_executions(self, executions: pa.Table, steps: StepLaunches | None) -> None:
+    def _draw_executions(
+        self, executions: pa.Table, captioned: pa.Table, steps: StepLaunches | None
+    ) -> None:
         untimed = executions["start"].null_count
         self._leave_out("device executions without a time", untimed)
         rows = executions.filter(pc.is_valid(executions["start"])) if untimed else executions
@@ -241,7 +266,7 @@ class _TimelineBuilder:
             self._run, self._process, self._device_suffix, self._derived, self._block_threads(),
             self._kernel_names(), self._flows,
         )  # fmt: skip
-        drawing.draw(rows, steps)
+        drawing.draw(rows, captioned, steps)
         self._timeline.slices += drawing.slices
         self._timeline.counters += drawing.counters
 
@@ -308,8 +333,10 @@ class _TimelineBuilder:
 
     def _flows(self, seq: Integers) -> npt.NDArray[np.uint64]:
         """Return the flow number of each launch: unique over all runs, and never 0."""
-        numbers = seq.astype(np.uint64) + np.uint64(self._flow_base)
-        return np.where(numbers == 0, np.uint64(1) << np.uint64(63), numbers)
+        numbers = seq.astype(np.uint64)
+        numbers += np.uint64(self._flow_base)
+        numbers[numbers == 0] = 1 << 63
+        return numbers
 
     def _draw_compilations(self) -> None:
         spans: dict[int, list[tuple[int, int, Caption]]] = {}

@@ -37,16 +37,17 @@ _MOST: Final = 1 << 20
 Floats = npt.NDArray[np.float64]
 #: Columns that all kernels of one graph replay share, as it is one launch.
 _REPLAY_COLUMNS: Final = ("device", "graph_id", "correlation_id")
-_CAPTION_COLUMNS: Final = (
+#: Columns whose values executions of one caption share.
+CAPTION_COLUMNS: Final = (
     "name", "kind", "call_id", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z",
     "registers", "shared_bytes", "bytes", "graph_id", "graph_node_id",
 )  # fmt: skip
+#: Columns of each execution, beside its caption.
+DRAWN_COLUMNS: Final = (
+    "record", "launch_seq", "start", "end", "stream", "call_id", *_REPLAY_COLUMNS
+)  # fmt: skip
 #: The columns of `gpu_kernels` that are drawn.
-EXECUTION_COLUMNS: Final = tuple(
-    dict.fromkeys(
-        ("record", "launch_seq", "start", "end", "stream", *_CAPTION_COLUMNS, *_REPLAY_COLUMNS)
-    )
-)
+EXECUTION_COLUMNS: Final = tuple(dict.fromkeys((*DRAWN_COLUMNS, *CAPTION_COLUMNS)))
 #: Ranks (order) of tracks below their device; rates come first, with ranks below 0.
 _STEPS, _REPLAYS, _STREAMS = 0, 1, 2
 
@@ -119,11 +120,16 @@ class DeviceDrawing:
     slices: list[Slices] = field(default_factory=list)
     counters: list[Counter] = field(default_factory=list)
 
-    def draw(self, rows: pa.Table, steps: StepLaunches | None) -> None:
-        """Draw rows of `gpu_kernels`, all with a start; errors as `Trace.table`."""
-        begin, duration = _begins_and_durations(rows)
-        caption_codes, first = combined_codes([rows[name] for name in _CAPTION_COLUMNS])
-        captioned = rows.select(_CAPTION_COLUMNS).take(first).to_pylist()
+    def draw(self, rows: pa.Table, captioned: pa.Table, steps: StepLaunches | None) -> None:
+        """Draw executions, all with a start; errors as `Trace.table`.
+
+        `rows` has `DRAWN_COLUMNS`, and `caption`: the row in `captioned` with `CAPTION_COLUMNS`.
+        """
+        codes, first = combined_codes([rows["caption"]])
+        captioned = captioned.take(rows["caption"].take(first))
+        caption_of_code, first = combined_codes([captioned[name] for name in CAPTION_COLUMNS])
+        caption = narrow(caption_of_code)[codes]
+        captioned = captioned.take(first).to_pylist()
         shown = shown_names(map(device_symbol, captioned))
         captions = [
             execution_caption(
@@ -133,17 +139,20 @@ class DeviceDrawing:
             )
             for row in captioned
         ]
+        begin, duration = _begins_and_durations(rows)
         seq = integers(rows["launch_seq"], missing=-1)
-        flow = np.where(seq >= 0, self.flows(seq), np.uint64(0))
+        flow = self.flows(seq)
+        flow[seq < 0] = 0
         slices = Slices(
-            self.process, "gpu", begin, narrow(duration), narrow(caption_codes), captions,
+            self.process, "gpu", begin, narrow(duration), caption, captions,
             narrow(seq), flow,
         )  # fmt: skip
-        caption_codes, first = combined_codes([rows["device"]])
+        codes, first = combined_codes([rows["device"]])
         call = integers(rows["call_id"], missing=-1)
         in_graph = pc.is_valid(rows["graph_id"]).to_numpy()
         for number, index in enumerate(dictionary_values(rows["device"], first)):
-            device, on_device = self._device(index), np.flatnonzero(caption_codes == number)
+            device = self._device(index)
+            on_device = slice(None) if first.size == 1 else np.flatnonzero(codes == number)
             self.counters += rate_counters(
                 device,
                 begin[on_device],
@@ -155,12 +164,12 @@ class DeviceDrawing:
                 step = np.where(in_graph[on_device], -1, steps.of(seq[on_device]))
                 self._draw_steps(device, steps, step, begin[on_device], duration[on_device])
         self._draw_replays(rows)
-        caption_codes, first = combined_codes([rows["device"], rows["stream"]])
+        codes, first = combined_codes([rows["device"], rows["stream"]])
         streams = rows.select(["device", "stream"]).take(first).to_pylist()
         for number, row in enumerate(streams):
             stream = "?" if row["stream"] is None else row["stream"]
             track = self._device(row["device"]).child(f"stream {stream}", rank=_STREAMS)
-            self.slices += slices.rows(caption_codes == number, track).on_lanes()
+            self.slices += slices.rows(codes == number, track).on_lanes()
 
     def _device(self, index: int | None) -> Track:
         name = f"GPU {'?' if index is None else index}"

@@ -114,6 +114,8 @@ class Slices:
 
     def rows(self, chosen: npt.NDArray[np.bool_], track: Track) -> "Slices":
         """Return the slices where `chosen` is true, on another track."""
+        if chosen.all():
+            return replace(self, track=track)
         indices = np.flatnonzero(chosen)
         return replace(
             self,

@@ -15,7 +15,7 @@ from typing import Final
 _IS_OWN: Final = ContextVar("is_own", default=False)
 _ENDS: Final = ContextVar("ends", default=False)
 #: Variable with the number of threads that NumPy's OpenBLAS starts as it is loaded.
-_BLAS_THREADS: Final = "OPENBLAS_NUM_THREADS"
+BLAS_THREADS: Final = "OPENBLAS_NUM_THREADS"
 
 
 def expect_end() -> None:
@@ -55,12 +55,12 @@ def _import_numpy() -> None:
 
     Each of OpenBLAS's threads is busy for 30 ms before it sleeps, also if there are no products.
     """
-    if _BLAS_THREADS in os.environ:
+    if BLAS_THREADS in os.environ:
         return
-    os.environ[_BLAS_THREADS] = "1"
+    os.environ[BLAS_THREADS] = "1"
     with suppress(ImportError):
         import numpy  # noqa: F401
-    del os.environ[_BLAS_THREADS]  # of programs that the command starts
+    del os.environ[BLAS_THREADS]  # of programs that the command starts
 
 
 def _interrupt(process: int, number: int, _: object) -> None:

@@ -16,7 +16,7 @@ import pytest
 from kvtrace import __version__
 from kvtrace.cli import main, own_commands
 from kvtrace.cli.commands import EVERYDAY, GROUPS
-from kvtrace.cli.own_process import as_own_process, expect_end
+from kvtrace.cli.own_process import BLAS_THREADS, as_own_process, expect_end
 from kvtrace.schema.errors import BadSetting
 from tests.support.tree import ROOT
 
@@ -439,24 +439,15 @@ def test_the_process_of_a_command_ends_without_freeing_objects(tmp_path, words, 
 
 
 @pytest.mark.process
-def test_a_command_starts_no_threads_for_products_and_leaves_the_variable_of_programs(tmp_path):
+@pytest.mark.parametrize(("settings", "told"), [({}, "[1] None"), ({BLAS_THREADS: "2"}, "[2] 2")])
+def test_a_command_starts_no_threads_for_products(tmp_path, settings, told):
+    """The variable is for NumPy alone: a command may start programs of the user's."""
     (tmp_path / "caller.py").write_text(
-        "import atexit, os, sys\n"
-        "from kvtrace import cli\n"
-        "def told():\n"
-        "    from threadpoolctl import threadpool_info\n"
-        "    print([x['num_threads'] for x in threadpool_info() if x['user_api'] == 'blas'],\n"
-        "        os.environ.get('OPENBLAS_NUM_THREADS'))\n"
-        "atexit.register(told)\n"
-        "sys.exit(cli.main())\n"
+        "import atexit, os, sys\nfrom kvtrace import cli\n@atexit.register\ndef tell():\n"
+        "    from threadpoolctl import threadpool_info as libraries\n"
+        "    print([x['num_threads'] for x in libraries() if x['user_api'] == 'blas'],"
+        f" os.environ.get('{BLAS_THREADS}'))\nsys.exit(cli.main())\n"
     )
-
-    def threads(**settings):
-        words = [sys.executable, "caller.py", "info", str(RECORDED)]
-        done = subprocess.run(
-            words, cwd=tmp_path, capture_output=True, text=True, env=os.environ | settings
-        )
-        return done.stdout.splitlines()[-1]
-
-    assert threads() == "[1] None"
-    assert threads(OPENBLAS_NUM_THREADS="2") == "[2] 2"
+    environment = {**os.environ, **settings}
+    done = python(tmp_path / "caller.py", "info", RECORDED, env=environment)
+    assert done.stdout.splitlines()[-1] == told
