@@ -26,16 +26,17 @@ if TYPE_CHECKING:
 
 _LIBRARIES: Final = sys.stdlib_module_names | {"torch", "triton", "numpy", "kvtrace"}
 #: Names by which a program runs code or takes values that its text does not show.
-_HIDING: Final = frozenset(
-    ("__import__", "environ", "eval", "exec", "getenv", "importlib", "input", "runpy", "subprocess")
-)
+_HIDING: Final = frozenset((
+    "__import__", "environ", "eval", "exec", "getenv", "importlib", "input", "iterdir", "listdir",
+    "open", "read_bytes", "read_text", "runpy", "subprocess",
+))  # fmt: skip
 #: Decorators of functions that Triton compiles.
 _COMPILING: Final = frozenset(("triton.jit", "jit", "gluon.jit"))
 #: Options of an autotuner that change tensors.
 _HOOKS: Final = frozenset(("pre_hook", "post_hook", "reset_to_zero", "restore_value"))
 _DEFINING: Final = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)
 _WIDTH: Final = 60
-_UNKNOWN: Final = "what its launches are given is not known"
+UNKNOWN: Final = "what its launches are given is not known"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def reason_of_other_callers(before: "Snapshot", after: "Snapshot") -> str:
     if change := _change(*programs):
         return change
     if gap := next((program.gap for program in programs if program.gap), ""):
-        return f"{_UNKNOWN}: {gap}"
+        return f"{UNKNOWN}: {gap}"
     libraries = [_torch_versions(side) for side in (before, after)]
     commands = [_options(side) for side in (before, after)]
     if commands[0] != commands[1]:

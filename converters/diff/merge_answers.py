@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final
 
+from kvtrace.converters.diff.callers import UNKNOWN
 from kvtrace.converters.diff.gate import FINDINGS, RESULTS, Gate
 from kvtrace.converters.diff.model import Answer, Difference, KernelDifference, KernelMeaning
 from kvtrace.converters.diff.words import meaning_subject
@@ -68,7 +69,7 @@ def _results_answer(
     if wrong:
         more = f" (and {plural(len(wrong) - 1, 'other output')})" if len(wrong) > 1 else ""
         return Answer(question, "no", f"{meaning_subject(wrong[0])}: {wrong[0].evidence}{more}")
-    reason = next(_reasons_against_yes(difference, other_inputs, order), None)
+    reason = next(_reasons_against_yes(difference, other_inputs, order, other_callers), None)
     all_by_data = meanings and all(meaning.by_data for meaning in meanings)
     is_compared = all_by_data and not difference.same_kernels
     if reason is None and not is_compared and not _has_equal_digests(difference):
@@ -81,7 +82,10 @@ def _results_answer(
 
 
 def _reasons_against_yes(
-    difference: Difference, other_inputs: Sequence[str], order: str | None
+    difference: Difference,
+    other_inputs: Sequence[str],
+    order: str | None,
+    other_callers: Callable[[], str],
 ) -> Iterator[tuple[str, str]]:
     """Yield why it is not known whether results are the same, each reason with advice."""
     sides = (difference.before, difference.after)
@@ -103,8 +107,10 @@ def _reasons_against_yes(
     exactly = all(meaning.answer in _BIT_FOR_BIT for meaning in meanings)
     first = difference.results.first if difference.results is not None else None
     if first is not None and (exactly or not meanings):
+        other = "" if first.inputs else other_callers()
+        change = f"; {other}" if other and not other.startswith(UNKNOWN) else ""
         text = f"launch {first.order} of {first.kernel} wrote different bits"
-        yield f"{text}, which no changed kernel explains", "see results below"
+        yield f"{text}, which no changed kernel explains{change}", "see results below"
     without_code = dict.fromkeys(name for side in sides for name in side.without_code)
     if without_code:
         yield _without(without_code, "code to compare"), ""
@@ -174,8 +180,9 @@ def _evidence(meanings: Sequence[KernelMeaning], difference: Difference, *, exac
     if exactly:
         return f"results of {kernels} are equal bit for bit, by IR, at the recorded sizes"
     rounded = [meaning for meaning in meanings if meaning.answer not in _BIT_FOR_BIT]
+    recorded = "all results are equal by digest; " if _has_equal_digests(difference) else ""
     return (
-        f"results of {kernels} are equal up to rounding, by IR, at the recorded sizes; "
+        f"{recorded}results of {kernels} are equal up to rounding, by IR, at the recorded sizes; "
         f"{meaning_subject(rounded[0])}: {rounded[0].evidence}{_more(rounded)}"
     )
 

@@ -98,9 +98,9 @@ def between_text(
             return "; ".join(writers)
         if not ran:
             return (
-                f"{since} no other launch ran: the host, a copy or a kernel of a "
-                "library changed them (KVTRACE_MODE=timeline records the last two, "
-                "KVTRACE_MEMORY=on operators)"
+                f"{since} no launch without a digest ran: the host, a copy or a kernel of a "
+                "library changed them, or other tensors are handed over (KVTRACE_MODE=timeline "
+                "records copies and kernels, KVTRACE_MEMORY=on operators)"
             )
         return "; ".join((*writers, f"{since} ran {ran[0]}"))
     ran += [_listed(after.others)] if after.others else []

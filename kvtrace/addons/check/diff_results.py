@@ -10,7 +10,7 @@ may say why.
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import combinations, count
 from typing import Any, Final
 
 import pyarrow.compute as pc
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from kvtrace.addons.check.between import between, between_text
 from kvtrace.addons.check.kept import CheckedLaunch, checked_launches
 from kvtrace.addons.check.kept_elements import LaunchPair
-from kvtrace.addons.check.writers import writers_text, written_by
+from kvtrace.addons.check.writers import writers_text
 from kvtrace.converters.diff.model import DifferentResult, Results
 from kvtrace.converters.diff.snapshot import Snapshot
 from kvtrace.converters.profile.recompiles import changes as fact_changes
@@ -260,20 +260,27 @@ def upstream(
         for (_, launch, order), changes in uncompared
         if changes and (begins[1] is None or launch.seq > begins[1])
     ][:1]
-    texts += [
-        writers_text(
-            str(b.args[arg]["name"]),
-            written_by(traces[0], runs[0], a.seq, a.args, arg),
-            written_by(traces[1], runs[1], b.seq, b.args, arg),
-            names,
-        )
-        for arg in changed
+    labels = [(x.seq, y.seq, f"launch {order} of {y.kernel['name']}") for x, y, order in equal]
+    sides = (
+        (traces[0], runs[0], a.seq, {seq: label for seq, _, label in labels}),
+        (traces[1], runs[1], b.seq, {seq: label for _, seq, label in labels}),
+    )
+    texts += [*_swapped(a, b, changed)] or [
+        writers_text(sides, arg, str(b.args[arg]["name"]), names) for arg in changed
     ]
     since = "the begin of the run"
     if last is not None:
         doubt = "" if with_bytes else ", which may not have had these inputs"
         since = f"launch {last[2]} of {last[1].kernel['name']} (equal results{doubt})"
     return between_text(old, new, since, [text for text in texts if text], names)
+
+
+def _swapped(a: DigestedLaunch, b: DigestedLaunch, changed: Sequence[int]) -> Iterator[str]:
+    """Yield a sentence for each two arguments of which each was given the other's bytes."""
+    for one, other in combinations(changed, 2):
+        old, new = ([x.digests[arg, BEFORE] for arg in (one, other)] for x in (a, b))
+        if old == new[::-1]:
+            yield f"{b.args[one]['name']} and {b.args[other]['name']} were given each other's bytes"
 
 
 def _different_result(pair: LaunchOrder, side: Snapshot) -> DifferentResult:

@@ -1,23 +1,26 @@
 """Operators that made an argument's bytes before a launch, from KVTRACE_MEMORY=on.
 
 Where the first compared launch with another result was given other bytes, the operators that wrote
-its storage, and those that wrote what these read, say why: one that only one side has, one that was
-given other tensors, the same ones on other inputs, or none at all since `aten::empty`.
+its storage on both sides, then those that wrote what these read, say why: one that only one side
+has, another tensor, another layout, the same ones on other inputs, or none since `aten::empty`. A
+storage is followed from its creation, or the last launch that wrote it: others had its address.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
-
-import duckdb
+from itertools import chain
+from typing import Any, Final, NamedTuple
 
 from kvtrace.figures.tables import scratch
 from kvtrace.schema.trace import Run, Trace
 
 _TABLES: Final = {
-    "launches": ["seq", "enter", "addresses"],
-    "operations": ["record", "operator_id", "begin", "addresses"],
+    "launches": ["seq", "call_id", "enter", "addresses"],
+    "calls": ["call_id", "args"],
+    "digests": ["seq", "arg", "when", "digest", "lines"],
+    "allocations": ["address", "begin"],
+    "operations": ["record", "operator_id", "begin", "end", "addresses"],
     "operators": ["operator_id", "name", "tensors", "stack_id"],
     "stacks": ["stack_id", "frames"],
 }
@@ -26,58 +29,94 @@ _NAMED: Final = 5
 _FOLLOWED: Final = 32
 #: Tensors of operators, each with the address of its storage. Collectives write what they are
 #: given, which their schemas do not say; those like zeros_like read no element; set_ hands a
-#: storage on; without elements none is there.
+#: storage on; without elements none is there. A call has its number among those of its operator.
 _TOUCHED: Final = """
     CREATE TEMPORARY TABLE touched AS
-    SELECT record, epoch_ns(begin) AS begin, operator_id, tensor,
+    SELECT record, epoch_ns(begin) AS begin, epoch_ns("end") AS returned, operator_id, tensor,
+        ordinal,
         CASE WHEN name LIKE 'c10d::%' THEN 'written' WHEN name LIKE 'aten::%_like%' AND
             tensor.role = 'read' THEN 'unread' ELSE tensor.role END AS role,
         address - tensor.offset_bytes AS storage
     FROM (
-        SELECT record, begin, operator_id, name, unnest(tensors) AS tensor,
-            unnest(addresses) AS address
+        SELECT record, begin, "end", operator_id, name, unnest(tensors) AS tensor,
+            unnest(addresses) AS address, (row_number() OVER (PARTITION BY name ORDER BY record),
+                count(*) OVER (PARTITION BY name)) AS ordinal
         FROM operations JOIN operators USING (operator_id)
     ) WHERE address != 0 AND name NOT LIKE 'aten::set_.%'
 """
-_ARGUMENT: Final = """
-    SELECT addresses[$position] - $offset, $bytes, epoch_ns(enter) FROM launches WHERE seq = $seq
+#: Storages that launches were given; null: any. Without a digest after it, or with the same one of
+#: all bytes, it was not written.
+_GIVEN: Final = """
+    CREATE TEMPORARY TABLE given AS
+    WITH parameters AS (
+        SELECT call_id, number, args[number].offset_bytes AS begins, len(list_filter(
+            args[:number], lambda a: a.kind IN ('tensor', 'descriptor'))) AS position
+        FROM (SELECT call_id, args, unnest(range(1, len(args) + 1)) AS number FROM calls)
+        WHERE args[number].kind IN ('tensor', 'descriptor')
+    ), kept AS (
+        SELECT seq, arg + 1 AS number FROM digests GROUP BY ALL HAVING NOT bool_or("when" = 'after')
+            OR (count(digest) = 2 AND min(digest) = max(digest) AND max(lines) = 1)
+    ), rows AS (
+        SELECT seq, number, epoch_ns(enter) AS begin, addresses[position] - begins AS storage,
+            (seq, number) IN (SELECT seq, number FROM kept) AS is_kept
+        FROM launches LEFT JOIN parameters USING (call_id)
+    )
+    SELECT *, bool_or(is_kept) OVER (PARTITION BY seq, storage) AS is_unwritten FROM rows
 """
-#: Operators on a storage since it was made, and launches (no record).
+#: Operators on a storage since it was made, and launches (no record) that may have written it. None
+#: if its memory was allocated again after that: no operator made what is there.
 _EVENTS: Final = """
     WITH events AS (
-        SELECT begin, record, operator_id, role FROM touched
+        SELECT begin, returned, record, operator_id AS number, ordinal, role FROM touched
         WHERE begin < $until AND role IN ('written', 'created') AND storage = $storage
-        UNION ALL SELECT epoch_ns(enter), NULL, NULL, 'written' FROM launches
-        WHERE epoch_ns(enter) < $until AND (addresses IS NULL OR
-                len(list_filter(addresses, lambda a: a >= $storage AND a < $storage + $bytes)) > 0)
+        UNION ALL SELECT begin, NULL, NULL, seq, NULL, 'written' FROM given
+        WHERE begin < $until AND coalesce(storage, $storage) = $storage AND NOT is_unwritten
+    ), made AS (
+        SELECT max(begin) AS begin, max(returned) AS returned FROM events WHERE role = 'created'
     )
-    SELECT begin, record, operator_id FROM events
-    WHERE begin >= (SELECT max(begin) FROM events WHERE role = 'created') ORDER BY begin, record
+    SELECT events.begin, record, number, ordinal FROM events JOIN made ON events.begin >= made.begin
+    WHERE NOT EXISTS (
+        SELECT * FROM allocations WHERE address = $storage
+            AND epoch_ns(begin) > made.returned AND epoch_ns(begin) < $until
+    ) ORDER BY events.begin, record
 """
 _READ: Final = """
-    SELECT storage, coalesce(tensor.storage_bytes, 1), begin, tensor.name, role FROM touched
-    WHERE list_contains($records, record) AND role IN ('read', 'written') ORDER BY begin, record
+    SELECT record, storage, begin, tensor.name, role = 'read' AND tensor.device IS NOT NULL
+    FROM touched WHERE list_contains($records, record) AND role IN ('read', 'written')
+        AND storage != $storage ORDER BY rowid
 """
 _OPERATORS: Final = """
-    SELECT operator_id, coalesce(name, ''), coalesce(tensors, []), frame.file, frame.line
+    SELECT operator_id, (coalesce(name, ''), coalesce(tensors, []), frame.file, frame.line)
     FROM operators LEFT JOIN (
         SELECT stack_id, list_filter(frames, lambda f: NOT contains(f.file, '/torch/'))[1] AS frame
         FROM stacks
     ) USING (stack_id)
 """
-#: What two calls of an operator may have of a tensor, besides its address.
-_LAYOUT: Final = ("dtype", "shape", "strides", "offset_bytes")
+
+
+class Given(NamedTuple):
+    """A storage of a launch ("") or an operator's parameter; `is_suspect`: the host fills none."""
+
+    storage: int
+    until: int
+    name: str = ""
+    is_suspect: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A call of an operator: its tensors, and the line that called it."""
+    """A call of an operator: its tensors, the line that called it, and other storages.
+
+    `ordinal` is its number among the calls of the operator, and how many the run has.
+    """
 
     begin: int
     name: str
     tensors: Sequence[Mapping[str, Any]]
     file: str | None
     line: int | None
+    ordinal: tuple[int, int] = (0, 0)
+    given: Sequence[Given] = ()
 
     @property
     def text(self) -> str:
@@ -88,105 +127,136 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Writers:
-    """Operations that made an argument's bytes, in their order; () if a launch wrote it last.
+    """Operations that made or wrote a storage, in their order, since a launch last wrote it.
 
-    `unwritten` is the first tensor that none wrote since its creation, of those that were read: its
-    name ("" for the argument) and its creation. `is_cut`: of a storage, earlier ones are left out.
+    The last `_FOLLOWED` operations are known. `source` is the name of the last launch that may have
+    written it, "" if none did since its creation, None if that is not known.
     """
 
     operations: Sequence[Operation] = ()
-    unwritten: tuple[str, Operation] | None = None
-    is_cut: bool = False
+    source: str | None = None
+
+    def unwritten_text(self, subject: str, when: str = "") -> str:
+        """Return a sentence on a storage that nothing wrote since its creation; "" if one did."""
+        is_empty = all(call.name.startswith("aten::empty") for call in self.operations)
+        if self.source != "" or not is_empty:
+            return ""
+        return (
+            f"no recorded operator or launch wrote {subject} since {self.operations[0].text} made "
+            f"it{when}: uninitialized memory, unless the host or an extension wrote it"
+        )
 
 
-def written_by(
-    trace: Trace, run: Run, seq: int, args: Sequence[Mapping[str, Any]], arg: int
-) -> Writers:
-    """Return the operations that made an argument's bytes before a launch."""
-    pointers = [n for n, row in enumerate(args) if row["kind"] in ("tensor", "descriptor")]
-    if arg not in pointers or args[arg]["offset_bytes"] is None:
-        return Writers()
-    values = {
-        "seq": seq,
-        "position": pointers.index(arg) + 1,
-        "offset": args[arg]["offset_bytes"],
-        "bytes": args[arg]["storage_bytes"] or 1,
-    }
-    with scratch() as database:
+#: A launch, by `launches.seq`, and the names of launches with equal results on both sides.
+Launch = tuple[Trace, Run, int, Mapping[int, str]]
+
+
+def writers_text(sides: Sequence[Launch], arg: int, name: str, names: tuple[str, str]) -> str:
+    """Return a sentence on who made an argument's bytes on both sides; "" if not known.
+
+    `name` is that of the argument, `names` are those of the sides.
+    """
+    calls, unwritten, seen = dict[int, Operation](), "", set[tuple[int, int]]()
+    with scratch() as first, scratch() as second:
+        memories = _Memory(first, *sides[0]), _Memory(second, *sides[1])
+        pairs = [*zip(*(memory.argument(arg) for memory in memories), strict=False)]
+        for pair in pairs:
+            before, after = (m.writers(given) for m, given in zip(memories, pair, strict=True))
+            state = pair[1].storage, max((call.begin for call in after.operations), default=0)
+            if None in (before.source, after.source) or state in seen:
+                continue
+            seen.add(state)
+            subject = f"{pair[1].name}, from which {name} was computed," if pair[1].name else name
+            if text := storage_text(subject, before, after, names):
+                return text
+            if pair[1].is_suspect:
+                unwritten = unwritten or after.unwritten_text(subject)
+            calls |= {call.begin: call for call in after.operations}
+            both = zip(before.operations, after.operations, strict=False)
+            given = (zip(old.given, new.given, strict=False) for old, new in both)
+            pairs += [*chain.from_iterable(given)][: _FOLLOWED - len(pairs)]
+    if unwritten or not calls:
+        return unwritten
+    listed = list(dict.fromkeys(call.text for _, call in sorted(calls.items(), reverse=True)))
+    more = f", {len(listed) - _NAMED} more" if len(listed) > _NAMED else ""
+    return (
+        f"the same operators computed {name} ({', '.join(listed[:_NAMED])}{more}), so one got "
+        "other scalars, random numbers or inputs, as from the host, or is not deterministic"
+    )
+
+
+class _Memory:
+    """Events of a run's memory until a launch, by storage."""
+
+    def __init__(
+        self, database: Any, trace: Trace, run: Run, seq: int, labels: Mapping[int, str]
+    ) -> None:
         for name, columns in _TABLES.items():
             database.register(name, trace.table(name, (run,), columns))
         database.execute(_TOUCHED)
-        place = database.execute(_ARGUMENT, values).fetchone()
-        return _followed(database, place) if place and place[0] is not None else Writers()
+        database.execute(_GIVEN)
+        self._database, self._seq, self._labels = database, seq, labels
+        self._operators: dict[int, tuple[Any, Any, Any, Any]]
+        self._operators = dict(database.execute(_OPERATORS).fetchall())
+
+    def argument(self, arg: int) -> list[Given]:
+        """Return the storage of an argument at the launch, if it is known."""
+        query = "SELECT storage, begin FROM given WHERE seq = ? AND number = ?"
+        rows = self._database.execute(query, (self._seq, arg + 1)).fetchall()
+        return [Given(*row) for row in rows if row[0] is not None]
+
+    def writers(self, given: Given) -> Writers:
+        """Return who wrote a storage, as far as it is known."""
+        values = {"storage": given.storage, "until": given.until}
+        events = self._database.execute(_EVENTS, values).fetchall()
+        since = max((n for n, event in enumerate(events, 1) if event[1] is None), default=0)
+        chosen = events[since:][-_FOLLOWED:]
+        others: dict[int, list[Given]] = {}
+        read = {"records": [event[1] for event in chosen], "storage": given.storage}
+        for record, *place in self._database.execute(_READ, read).fetchall():
+            others.setdefault(record, []).append(Given(*place))
+        calls = [
+            Operation(begin, *self._operators[number], ordinal, others.get(record, ()))
+            for begin, record, number, ordinal in chosen
+        ]
+        source = self._labels.get(events[since - 1][2]) if since else "" if events else None
+        return Writers(calls, source)
 
 
-def _followed(database: duckdb.DuckDBPyConnection, place: tuple[int, int, int]) -> Writers:
-    """Follow a storage (address, bytes, until when) to operators and what they read.
-
-    A launch that may have written a storage ends its way: digests say what it left.
-    """
-    operators = {row[0]: row[1:] for row in database.execute(_OPERATORS).fetchall()}
-    storages: list[tuple[int, int, int, str, str]] = [(*place, "", "read")]
-    operations, unwritten, is_cut = dict[int, Operation](), None, False
-    for storage, size, until, tensor, role in storages:
-        values = {"storage": storage, "bytes": size, "until": until}
-        events = database.execute(_EVENTS, values).fetchall()
-        last_launch = max((n for n, event in enumerate(events, 1) if event[1] is None), default=0)
-        calls = {
-            record: Operation(begin, *operators[key])
-            for begin, record, key in events[last_launch:][-_FOLLOWED:]
-        }
-        is_cut |= len(events) - last_launch > _FOLLOWED
-        if calls and not last_launch and unwritten is None and role == "read":
-            is_empty = all(call.name.startswith("aten::empty") for call in calls.values())
-            unwritten = (tensor, next(iter(calls.values()))) if is_empty else None
-        operations |= calls
-        for read in database.execute(_READ, {"records": list(calls)}).fetchall():
-            is_new = all(read[0] != other[0] for other in storages)
-            storages += [read] if is_new and len(storages) < _FOLLOWED else []
-    return Writers(sorted(operations.values(), key=lambda call: call.begin), unwritten, is_cut)
-
-
-def writers_text(name: str, before: Writers, after: Writers, names: tuple[str, str]) -> str:
-    """Return a sentence on who made an argument's bytes on both sides; "" if not known.
-
-    `names` are those of the sides.
-    """
+def storage_text(subject: str, before: Writers, after: Writers, names: tuple[str, str]) -> str:
+    """Return a sentence on the first difference of who wrote one storage; "" without one."""
     sides = before.operations, after.operations
+    if before.source != after.source:
+        left = [side.source or side.operations[-1].text for side in (after, before)]
+        return f"{subject} is what {left[0]} left {names[1]}, and what {left[1]} left {names[0]}"
+    is_cut = _FOLLOWED in map(len, sides)
+    for old, new in () if is_cut or after.source else zip(sides[0][:1], sides[1][:1], strict=True):
+        (at, number), (now_at, of) = old.ordinal, new.ordinal
+        if at != now_at and number == of and old.name == new.name and not _other_tensors(old, new):
+            return (
+                f"{subject} was made by call {now_at} of {new.text} {names[1]}, by call {at} "
+                f"{names[0]}: another tensor is handed over, or they are made in another order"
+            )
     counts = [Counter(call.name for call in side) for side in sides]
-    if all(sides) and counts[0] != counts[1]:
-        if before.is_cut or after.is_cut:
-            return ""
+    if counts[0] != counts[1] and not is_cut:
+        only = "" if counts[1] - counts[0] and counts[0] - counts[1] else "only "
         texts = [
-            f"{_last_extra(side, other, extra).text} only {when}"
+            f"by {_last_extra(side, other, extra).text} {only}{when}"
             for side, other, extra, when in (
                 (sides[1], sides[0], counts[1] - counts[0], names[1]),
                 (sides[0], sides[1], counts[0] - counts[1], names[0]),
             )
             if extra
         ]
-        return f"{name} was computed by {' and '.join(texts)}"
-    for writers, when in ((after, names[1]), (before, names[0])):
-        if writers.unwritten is not None:
-            tensor, made = writers.unwritten
-            text = f"{tensor}, from which {name} was computed," if tensor else name
-            since = f"since {made.text} made it" + ("" if when == "now" else f" {when}")
-            return (
-                f"no recorded operator or launch wrote {text} {since}: uninitialized memory, "
-                "unless the host or an extension wrote it"
-            )
-    if not all(sides):
-        return ""
-    if names[1] == "now":  # ranks have batches of their own
-        for old, new in zip(*sides, strict=True):
-            if text := _other_tensors(old, new):
-                return f"{name} was computed by {new.text}, {text}"
-    listed = list(dict.fromkeys(call.text for call in reversed(sides[1])))
-    more = f", {len(listed) - _NAMED} more" if len(listed) > _NAMED else ""
-    return (
-        f"the same operators computed {name} ({', '.join(listed[:_NAMED])}{more}), so one got "
-        "other inputs or random numbers, or is not deterministic"
-    )
+        text = f"{subject} was computed {', '.join(texts)}"
+        unwritten = after.unwritten_text("it") or before.unwritten_text("it", f" {names[0]}")
+        return f"{text}; {unwritten}" if unwritten else text
+    for old, new in zip(*sides, strict=False):
+        if old.name != new.name and not is_cut:
+            return f"{subject} was computed by {new.text} {names[1]} where {old.text} came before"
+        if names[1] == "now" and (text := _other_tensors(old, new)):  # ranks have their own batches
+            return f"{subject} was computed by {new.text}, {text}"
+    return ""
 
 
 def _last_extra(
@@ -202,7 +272,7 @@ def _last_extra(
 def _other_tensors(old: Operation, new: Operation) -> str:
     """Return a phrase on the first tensor of a call that has another layout; "" if none has."""
     for before, after in zip(old.tensors, new.tensors, strict=False):
-        for key in _LAYOUT:
+        for key in ("dtype", "shape", "strides", "offset_bytes"):
             if old.name == new.name and before[key] != after[key]:
                 tensor = after["name"] or "result"
                 return f"whose {tensor} has {key} {after[key]}, before {before[key]}"

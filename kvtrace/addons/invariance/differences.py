@@ -49,7 +49,7 @@ _BOUND_OF_SUMS: Final = (
     "for all inputs for which nothing on the way overflows or vanishes"
 )
 _UNRECORDED: Final = "its contents before the launch, which the program may set, are not compared"
-_ALONE: Final = "BEFORE has no call of this kernel with the same tensors"
+_ALONE: Final = "BEFORE has no such call of this kernel"
 _REMOVED: Final = "AFTER has no such call of this kernel"
 _SHARED_OTHERWISE: Final = "BEFORE and AFTER divide the work among calls in other ways"
 

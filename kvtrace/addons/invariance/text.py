@@ -285,7 +285,7 @@ def _object(result: OutputResult) -> dict[str, Any]:
 MEANINGS: Final[Mapping[Meaning, str]] = {
     "same": "the same bits, at the recorded sizes",
     "equal": "the same bits, at the recorded sizes",
-    "reassociated": "the same except for the order of sums, at the recorded sizes",
+    "reassociated": "the same except for the order or signs of sums, at the recorded sizes",
     "exact": "equal in exact arithmetic, at the recorded sizes",
     "violation": "differs",
     "sampled": "unknown: not all elements were compared",

@@ -102,7 +102,9 @@ def test_what_ran_between_two_launches_is_named(tmp_path, old, new, sentence):
 def test_a_launch_right_after_an_equal_one_names_the_setting_that_tells_more(tmp_path):
     side = written(tmp_path / "a", None)
     text = told(side, side, 1)
-    assert text.startswith("since launch 1 of norm, model.py:90 to 91, no other launch ran")
+    assert text.startswith(
+        "since launch 1 of norm, model.py:90 to 91, no launch without a digest ran"
+    )
     assert "KVTRACE_MODE=timeline" in text
 
 

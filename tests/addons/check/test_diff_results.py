@@ -77,7 +77,7 @@ def test_differing_inputs_are_reported_as_an_upstream_cause(plain, tmp_path):
     assert (first.inputs, first.inputs_differing, first.outputs) == (False, ("x",), ("out",))
     assert first.causes == ()
     assert "since launch 3 of doubled (equal results)" in first.why
-    assert "no other launch ran" in first.why
+    assert "no launch without a digest ran" in first.why
     assert found.results.differing == 2 + 1  # the sum of that step, and that of the next
     assert not found.empty
     (row,) = (row for row in found.headline if row.level == "results")

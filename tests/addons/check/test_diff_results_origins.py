@@ -34,7 +34,7 @@ NEIGHBORS = {
         ((("    updated[", "    if step != 1: updated["),),),
     ),
     "operator-dropped": Plant(
-        _FIRST.format("2 of dropped_out") + ".*x was computed by aten::mul_ at .*only "
+        _FIRST.format("2 of dropped_out") + ".*x was computed, was computed by aten::mul_ .*only "
         "before",
         ((("    x.mul_", "    if step != 1: x.mul_"),),),
     ),

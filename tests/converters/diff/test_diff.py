@@ -357,12 +357,6 @@ def test_an_unknown_compile_time_is_counted_and_not_added_as_0(sides):
     assert note.startswith("after: the compile time of 1 of 2 variants is unknown")
 
 
-def test_a_side_without_compile_times_has_no_note_on_them(sides):
-    found = sides([SCALE], [replace(SCALE, compile_ns=None)])
-    assert found.after.totals.compile_ns is None
-    assert not [note for note in found.notes if "compile time" in note]
-
-
 def test_unsealed_run_is_compared_with_a_note(tmp_path):
     a = write_trace(tmp_path / "a", [SCALE])
     b = write_trace(tmp_path / "b", [SCALE], seal=False)
