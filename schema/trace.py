@@ -440,6 +440,8 @@ def open_trace(path: str | os.PathLike[str]) -> Trace:
                 f"{folder} has only spools of processes that are running or were killed soon after "
                 f"their first launches; kvtrace trace recover {folder} makes runs of killed ones"
             )
+        if above := [path for path in (*folder.parents,)[:2] if (path / "runs").is_dir()]:
+            raise EmptyTrace(f"{folder} is a folder of the trace {above[0]}; name that")
         raise EmptyTrace(f"{folder} has no recorded run; {unread_note(folder, TABLES) or remedy}")
     return trace
 

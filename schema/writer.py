@@ -484,8 +484,7 @@ class RunWriter:
         """Refuse further rows, and return the error to raise; `seal` tries pending rows again."""
         if self._failure is None:
             reason = error.strerror or str(error)
-            self._failure = (
-                f"the trace in {self.out} cannot be written on ({reason}); "
-                "earlier records stay readable"
-            )
+            is_no_folder = isinstance(error, NotADirectoryError | FileExistsError)
+            rest = "name a folder" if is_no_folder else "earlier records stay readable"
+            self._failure = f"the trace in {self.out} cannot be written on ({reason}); {rest}"
         return TraceWriteError(self._failure)

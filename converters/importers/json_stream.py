@@ -165,10 +165,7 @@ class JsonFile:
 
     @property
     def _cut_from(self) -> int:
-        """The last position in `_text` at which a value is decoded before more text is read.
-
-        A value may be cut by the end, and the decoder's error counts the lines of all text.
-        """
+        """Position behind which a value may be cut, whose error would count all text's lines."""
         return len(self._text) - (0 if self._is_at_end else _SHORT_BATCH)
 
     def _batch_limits(self, size: int) -> tuple[int, int] | None:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace import registry
 from kvtrace.cli.commands import EVERYDAY, GROUPS, Command
-from kvtrace.cli.own_process import as_own_process, end_own_process, expect_end
+from kvtrace.cli.own_process import ENDED_BY, as_own_process, end_own_process, expect_end
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -167,7 +167,9 @@ def _run(name: str, words: list[str]) -> int:
         )
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else FOUND if end.code else 0
-    except Exception as problem:  # noqa: BLE001 - whatever a module raises must become a sentence
+    except Exception as problem:  # whatever a module raises must become a sentence
+        if ENDED_BY:
+            raise KeyboardInterrupt(ENDED_BY[0]) from problem
         package = missing_package(problem)
         return _unexpected(problem) if package is None else complain(f"{name} {package}")
     return code or 0

@@ -10,7 +10,9 @@ import sys
 import tempfile
 from contextvars import Context
 from pathlib import Path
+from threading import Timer
 
+import duckdb
 import pytest
 
 from kvtrace import __version__
@@ -251,6 +253,20 @@ def test_unexpected_error_is_one_sentence_that_names_kvtrace_debug(kvtrace, monk
         err == "kvtrace: unexpected error ZeroDivisionError: by "
         "(KVTRACE_DEBUG=1 shows the traceback).\n"
     )
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_query_that_a_signal_interrupts_is_no_error(kvtrace, monkeypatch, number):
+    def behavior(_trace):
+        Timer(0.1, os.kill, (os.getpid(), number)).start()
+        duckdb.execute("SELECT sum(sqrt(range)) FROM range(1000000000)").fetchall()
+
+    before = signal.signal(number, signal.default_int_handler)
+    try:
+        replaced_command(monkeypatch, behavior)
+        assert kvtrace("trace", "validate", "x") == (128 + number, "", "")
+    finally:
+        signal.signal(number, before)
 
 
 def test_traceback_is_printed_with_kvtrace_debug(kvtrace, monkeypatch):

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import shutil
 import time
 
@@ -146,6 +147,11 @@ def test_path_without_trace_is_refused_in_one_sentence(tmp_path):
         with pytest.raises(kind, match=str(tmp_path / name)) as caught:
             open_trace(tmp_path / name)
         assert "\n" not in str(caught.value)
+
+
+def test_a_folder_inside_of_a_trace_is_told_with_the_trace(out):
+    with pytest.raises(EmptyTrace, match=f"a folder of the trace {re.escape(str(out))}; name"):
+        open_trace(next((out / "kernels").iterdir()))
 
 
 def test_only_the_named_columns_are_read_and_run_comes_last(out):
