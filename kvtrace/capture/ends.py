@@ -6,7 +6,6 @@ process, has no further effect.
 
 import gc
 import os
-import signal
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -14,7 +13,6 @@ from importlib import import_module
 from typing import Any, Final, NoReturn
 
 from kvtrace.capture.threads import RecordingThread
-from kvtrace.surroundings import get_ident
 
 #: Called with each `kvtrace.capture.session.Session` when its first rows are about to be written;
 #: entries of the registry's group `at_start` add to these.
@@ -61,11 +59,8 @@ def _in_thread(
     wait: Callable[[], None], act: Callable[[], None], may_end: Callable[[], None]
 ) -> None:
     """Call in a thread, once `wait` has returned, `act` and then `may_end`."""
-    starter = get_ident()
 
     def work() -> None:
-        if get_ident() != starter:  # in a thread of the program, it could not be ended
-            signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         wait()
         try:
             act()

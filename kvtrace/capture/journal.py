@@ -30,7 +30,7 @@ from kvtrace.capture.run_limits import RunLimits
 from kvtrace.capture.sealing_time import PATIENCE, SealingTime
 from kvtrace.capture.spool import Spool, remove_useless_memories
 from kvtrace.capture.stacks import LINE_ORIGINS, generated_from
-from kvtrace.capture.threads import RecordingThread
+from kvtrace.capture.threads import RecordingThread, without_size_signal
 from kvtrace.forks import Lock
 from kvtrace.schema.content import UNKNOWN, Producer, content_hash
 from kvtrace.schema.errors import SchemaMismatch, TraceWriteError, lacks_descriptor
@@ -121,6 +121,7 @@ class Journal:
 
     # -- from any thread --------------------------------------------------------------------
 
+    @without_size_signal()
     def start(self) -> None:
         """Create the files, while the program has descriptors for them, and start the thread."""
         with self.lock, suppress(Exception):  # the first round tries again, and reports it
@@ -134,6 +135,7 @@ class Journal:
         """Queue a function, which the thread calls with this journal."""
         self._waiting.append(waiting)
 
+    @without_size_signal()
     def flush(self) -> None:
         """Write all waiting rows to the operating system, now, in the calling thread."""
         self._pace.hurry()
@@ -145,6 +147,7 @@ class Journal:
         finally:
             self.lock.release()
 
+    @without_size_signal()
     def close(self, ending: str, hurry: bool = False) -> None:
         """Write waiting rows and seal the files, in this thread; `hurry`: do not wait for git."""
         sealing = SealingTime(self._out)

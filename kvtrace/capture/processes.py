@@ -27,7 +27,7 @@ def output_of(words: list[str], environment: Mapping[str, str], seconds: float) 
             (posix.POSIX_SPAWN_OPEN, number, b"/dev/null", posix.O_RDWR, 0) for number in (0, 2)
         ]
         process = posix.posix_spawnp(
-            words[0], words, environment, setsigdef=_IGNORED_BY_PYTHON,
+            words[0], words, environment, setsigdef=_IGNORED_BY_PYTHON, setsigmask=(),
             file_actions=[(posix.POSIX_SPAWN_DUP2, write.number, 1), *empty],
         )  # fmt: skip
     except BaseException:

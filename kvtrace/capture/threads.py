@@ -6,6 +6,7 @@ and so have those that they start, as libraries do.
 """
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -20,12 +21,14 @@ running: Final[set[int]] = set()
 NAME: Final = b"kvtrace-thread"
 #: What pyarrow's allocator calls its thread.
 _ALLOCATOR: Final = b"jemalloc_bg_thd"
+#: SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV, SIGSYS: of an error in the thread itself.
+_OF_THREAD: Final = {4, 5, 7, 8, 11, 31}
 #: Threads that have no name yet.
 _starting: "Final[set[RecordingThread]]" = set()
 
 
 class RecordingThread:
-    """A daemon thread that is not in `threading.enumerate()`.
+    """A daemon thread that is not in `threading.enumerate()` and gets no signal of the program.
 
     A program that joins all threads, or waits until it has one only, does not wait for it.
 
@@ -78,6 +81,8 @@ class RecordingThread:
     def _run(self) -> None:
         ident = self._ident = get_ident()
         running.add(ident)
+        if hasattr(signal, "pthread_sigmask"):  # not on Windows
+            signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - _OF_THREAD)
         name_thread("thread-self")
         _starting.discard(self)
         try:
@@ -86,6 +91,25 @@ class RecordingThread:
             self._ident = None  # a later thread of the program may have the same number
             running.discard(ident)
             self._ended.set()
+
+
+@contextmanager
+def without_size_signal() -> Iterator[None]:
+    """Let writes that reach the limit of a file's size fail without SIGXFSZ in this thread.
+
+    Python ignores it, but from a first compilation on libtriton has a handler, which prints what
+    other threads are compiling at that moment, and can crash. The program may have one, too.
+    """
+    if not hasattr(signal, "sigtimedwait"):  # another system than Linux
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGXFSZ})
+    try:
+        yield
+    finally:
+        if signal.SIGXFSZ not in before:
+            signal.sigtimedwait({signal.SIGXFSZ}, 0)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGXFSZ})
 
 
 def name_thread(task: str) -> None:

@@ -147,7 +147,7 @@ def ranks() -> None:
     assert [process.wait() for process in started] == [0, 0]
 
 
-def full_disk() -> None:
+def full_disk(is_handled: bool = False) -> None:
     """Limit the size of the files that this process may write, as a full disk would."""
     import resource
 
@@ -155,11 +155,17 @@ def full_disk() -> None:
 
     launch(1)
     api.current().flush()  # on the disk before that is full
+    if is_handled:
+        signal.signal(signal.SIGXFSZ, lambda *_: print("the program's handler"))
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
     for size in range(1, 400):
         launch(1, size)
         time.sleep(0.005)
     print("went on to the end")
+
+
+def full_disk_with_a_handler() -> None:
+    full_disk(is_handled=True)
 
 
 def ever_new_shapes() -> None:

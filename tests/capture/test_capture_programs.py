@@ -153,10 +153,11 @@ def test_ranks_share_a_group_and_the_directory_of_the_first_process(
     assert group
 
 
-def test_full_disk_ends_the_recording_and_not_the_program(autostarting, program, tmp_path):
-    done = autostarting.run_warm(program, "full_disk", folder=tmp_path, KVTRACE="out")
+@pytest.mark.parametrize("way", ["full_disk", "full_disk_with_a_handler"])
+def test_full_disk_ends_the_recording_and_not_the_program(autostarting, program, tmp_path, way):
+    done = autostarting.run_warm(program, way, folder=tmp_path, KVTRACE="out")
     assert done.returncode == 0, done.stderr
-    assert "went on to the end" in done.stdout
+    assert done.stdout == "went on to the end\n"
     warnings = [line for line in done.stderr.splitlines() if line.startswith("kvtrace:")]
     assert len(warnings) == 1
     assert "recording has ended" in warnings[0]

@@ -1,5 +1,8 @@
 """Threads of the recording, and the warnings of forks, which must be those of the program alone."""
 
+import os
+import resource
+import signal
 import subprocess
 import sys
 import warnings
@@ -10,6 +13,7 @@ from threading import Event, Thread
 import pytest
 
 from kvtrace.capture import threads
+from kvtrace.capture.processes import output_of
 from kvtrace.capture.threads import NAME, RecordingThread
 from kvtrace.schema.trace import open_trace
 
@@ -84,6 +88,40 @@ def test_recording_threads_and_those_that_they_start_have_a_name_of_their_own():
     assert NAME in names()
     waiting.set()
     library.join()
+
+
+@pytest.mark.process
+def test_recording_threads_receive_no_signals_and_programs_that_they_start_do():
+    blocked, output = set(), []
+
+    def work() -> None:
+        blocked.update(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+        output.append(output_of(["grep", "SigBlk", "/proc/self/status"], dict(os.environ), 60))
+
+    thread = RecordingThread(work)
+    thread.start()
+    thread.join()
+    assert blocked >= {signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGXFSZ}
+    assert signal.SIGSEGV not in blocked
+    assert int(output[0].split()[1], 16) == 0
+
+
+def test_only_the_program_s_own_writes_beyond_a_limit_cause_a_signal(tmp_path):
+    seen = []
+    handler = signal.signal(signal.SIGXFSZ, lambda *_: seen.append("signal"))
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with (tmp_path / "file").open("wb", buffering=0) as file:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, limit[1]))
+        try:
+            with pytest.raises(OSError, match="File too large"), threads.without_size_signal():
+                file.write(b"text")
+            seen.append("own")
+            with pytest.raises(OSError, match="File too large"):
+                file.write(b"text")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+            signal.signal(signal.SIGXFSZ, handler)
+    assert seen == ["own", "signal"]
 
 
 @pytest.mark.parametrize("action", ["error", "always"])

@@ -7,7 +7,6 @@ has released the interpreter's lock.
 
 import json
 import os
-import signal
 import sys
 import threading
 import time
@@ -108,7 +107,6 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
 
 
 def _answer(session: "Session", file: str, pipe: Pipe) -> None:
-    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     while True:
         try:
             if not pipe.await_request():

@@ -15,6 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+from kvtrace.capture.threads import without_size_signal
 from kvtrace.ir.locations import column_shift
 from kvtrace.schema.errors import KvtraceError
 
@@ -156,7 +157,7 @@ def readable_file(text: str) -> Iterator[str]:
             yield str(path)
         return
     try:
-        with open(descriptor, "w", encoding="utf-8", closefd=False) as file:
+        with without_size_signal(), open(descriptor, "w", encoding="utf-8", closefd=False) as file:
             file.write(text)
         yield f"/proc/self/fd/{descriptor}"
     finally:

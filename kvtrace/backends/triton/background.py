@@ -19,6 +19,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from kvtrace.capture.threads import without_size_signal
+
 if TYPE_CHECKING:
     from kvtrace.backends.triton.unfinished_kernels import KernelAtTtir
     from kvtrace.capture.session import Session
@@ -45,12 +47,14 @@ class StageProcess:
         (self.folder / _JOBS).touch()
         self.process = _start_process(self.folder)
 
+    @without_size_signal()
     def add(self, job: dict[str, Any]) -> None:
         """Queue a kernel for compilation: `ttir`, `target`, `warp_size` and `options`."""
         with (self.folder / _JOBS).open("a", encoding="utf-8") as jobs:
             jobs.write(json.dumps(job) + "\n")
         self.job_count += 1
 
+    @without_size_signal()
     def finish(self, seconds: float | None) -> dict[int, tuple[str, str]]:
         """Wait up to so many seconds (None: forever), and end the process.
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kvtrace.backends.replacements import Replacements
+from kvtrace.capture.threads import without_size_signal
 
 #: Files and folders that Triton hashes, and the endings of the files in these.
 _HASHED: Final = ("runtime/cache.py", "compiler", "backends", "language", "_C")
@@ -105,14 +106,18 @@ def read_own(path: Path) -> str | None:
         return None
 
 
+@without_size_signal()
 def write_whole(path: Path, text: str) -> None:
     """Write a file atomically; an error is ignored, and leaves no file."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.parent, delete=False
-        ) as file:
-            file.write(text)
-        Path(file.name).replace(path)
+        file, name = tempfile.mkstemp(dir=path.parent)
     except OSError:
         return
+    written = Path(name)
+    try:
+        with os.fdopen(file, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        written.replace(path)
+    except OSError:
+        written.unlink(missing_ok=True)

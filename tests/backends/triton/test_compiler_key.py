@@ -1,6 +1,7 @@
 """Triton's hash of its own files, remembered by what the files are."""
 
 import os
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,16 @@ def test_a_changed_file_changes_the_fingerprint(tmp_path: Path) -> None:
 def test_an_unwritable_home_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "home").write_text("a file where the folder would be")
     assert _run_program(tmp_path)["same"]
+
+
+def test_text_that_cannot_be_written_whole_leaves_no_file(tmp_path):
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limit[1]))
+    try:
+        compiler_key.write_whole(tmp_path / "text", "longer than that")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_files_of_another_user_are_not_read(tmp_path, monkeypatch):
