@@ -62,8 +62,7 @@ def batch_of_rows(table: Table, rows: Iterable[Mapping[str, Any]]) -> pa.RecordB
 
     """
     row_list = list(rows)
-    for row in row_list:
-        _refuse_unknown(table, row)
+    _refuse_unknown(table, set().union(*row_list))
     return batch_of_columns(
         table, {column.name: [row.get(column.name) for row in row_list] for column in table.columns}
     )

@@ -91,6 +91,9 @@ class Executions(NamedTuple):
 
     def before(self, program: int, turn: int) -> "Iterator[Executions]":
         """Yield the executions of earlier programs, and those of a program before a turn."""
+        if (program, turn) == _NEVER:
+            yield self
+            return
         steps = self.steps[self.steps[:, 0] < turn]
         for chosen, its_steps in (
             (self.programs < program, self.steps),
@@ -190,6 +193,8 @@ def _joined(parts: list[Executions]) -> list[Executions]:
 
     Programs stay together that are in the same blocks, at bases that differ alike from the first.
     """
+    if len(parts) == 1:
+        return parts
     numbers = np.repeat(np.arange(len(parts)), [len(part.programs) for part in parts])
     programs = np.concatenate([part.programs for part in parts])
     order = np.argsort(programs, kind="stable")

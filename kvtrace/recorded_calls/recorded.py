@@ -181,6 +181,7 @@ def recorded_calls(
     evaluated = _evaluated_kernels(trace, run, without_ir)
     kernel_rows = trace.table("kernels", (run,), columns=_KERNEL_COLUMNS).to_pylist()
     kernels = {row["kernel_id"]: row for row in kernel_rows}
+    digests = {kernel_id: _digest_of_kernel(run, row) for kernel_id, row in kernels.items()}
     modules: dict[int, tuple[Module, CompiledFacts | None]] = {}
     contents, storages = contents_of(trace, run), PlacedStorages(trace, run)
     for row in _call_rows(trace, run, only):
@@ -199,19 +200,23 @@ def recorded_calls(
         known = contents.get(call_id)
         made = partial(_made, trace, run, row, kernel, modules, known, storages)
         is_placed = storages.are_known and _may_follow_addresses(trace, kernel)
-        content = "" if is_placed else _content(run, row, kernel, known)
+        content = "" if is_placed else _content(digests[row["kernel_id"]], row, known)
         yield RecordedCall(call_id, content, made)
 
 
-def _content(
-    run: Run, row: dict[str, Any], kernel: dict[str, Any], contents: CallContents | None
-) -> str:
-    """Return the digest of the values that `_call` reads; the device of arguments is none."""
+def _digest_of_kernel(run: Run, kernel: dict[str, Any]) -> str:
     of_kernel = [kernel[name] for name in _KERNEL_COLUMNS if name != "kernel_id"]
+    return _digest((run.versions.get("triton"), of_kernel))
+
+
+def _content(of_kernel: str, row: dict[str, Any], contents: CallContents | None) -> str:
+    """Return the digest of the values that `_call` reads; the device of arguments is none."""
     arguments = [argument and {**argument, "device": None} for argument in row["args"] or ()]
-    of_call = [row["grid_x"], row["grid_y"], row["grid_z"], arguments, contents]
-    values = repr((run.versions.get("triton"), of_kernel, of_call))
-    return blake2b(values.encode(errors="surrogatepass"), digest_size=16).hexdigest()
+    return _digest((of_kernel, row["grid_x"], row["grid_y"], row["grid_z"], arguments, contents))
+
+
+def _digest(values: object) -> str:
+    return blake2b(repr(values).encode(errors="surrogatepass"), digest_size=16).hexdigest()
 
 
 def _made(

@@ -8,9 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from kvtrace.ir import Frame, Op, source_stack
+from kvtrace.ir import Frame, Module, Op, source_stack
 from kvtrace.ir.flow import enclosing_ops
+from kvtrace.ir.model import once_per_module
 from kvtrace.ir.ops import LOOPS
+from kvtrace.ir.stacks import OpStacks
 from kvtrace.schema.content import StackRows
 
 if TYPE_CHECKING:
@@ -115,7 +117,7 @@ def row_of(
         severity: the severity of the rule, used if it is violated.
 
     """
-    frames = source_stack(verdict.op)
+    op_stacks, frames = _op_stacks(call.module), source_stack(verdict.op)
     x, y, z = verdict.program or (None, None, None)
     other_x, other_y, other_z = verdict.other_program or (None, None, None)
     other_op = verdict.other_op
@@ -126,7 +128,7 @@ def row_of(
         "verdict": verdict.verdict,
         "severity": severity if verdict.verdict == "violation" else "note",
         "access": verdict.access,
-        "stack_id": stacks.add(frames),
+        "stack_id": stacks.add_stack(op_stacks.of(verdict.op)),
         "program_x": x,
         "program_y": y,
         "program_z": z,
@@ -145,11 +147,16 @@ def row_of(
         "other_program_y": other_y,
         "other_program_z": other_z,
         "other_op_index": None if other_op is None else other_op.index,
-        "other_stack_id": None if other_op is None else stacks.add(source_stack(other_op)),
+        "other_stack_id": None if other_op is None else stacks.add_stack(op_stacks.of(other_op)),
         "nearest": verdict.nearest,
         "assumption": verdict.assumption,
     }
     return row | {"finding_id": _identity(call, row, frames)}
+
+
+@once_per_module
+def _op_stacks(_module: Module) -> OpStacks:
+    return OpStacks()
 
 
 def _in_loop(op: Op) -> bool:
