@@ -25,7 +25,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 import kvtrace  # noqa: E402
-from kvtrace.addons.check.first_bad import bad_launches  # noqa: E402
+from kvtrace.addons.check.first_bad import bad_launch  # noqa: E402
+from kvtrace.addons.check.kept import checked_launches  # noqa: E402
 from kvtrace.addons.check.recording.device_code import FORMATS  # noqa: E402
 from kvtrace.addons.check.recording.device_kernels import (  # noqa: E402
     DeviceKernels,
@@ -157,7 +158,7 @@ def born(folder: Path) -> None:
     expect(found == wanted, f"which launches have some: {len(found)} of {len(wanted)}")
     expect(len(rows(folder, "digests")) == 4 * 61, "digests of all launches")
     trace = open_trace(folder)
-    bad = list(bad_launches(trace, trace.runs[0]))
+    bad = list(map(bad_launch, checked_launches(trace, trace.runs[0])))
     told = [(each.seq, each.first and (each.first.program[0], each.first.lane)) for each in bad]
     expect(told == [(62, (0, (777,))), (64, (0, (777,))), (93, (0, (5,)))], f"births: {told}")
     for each in bad:
@@ -226,7 +227,9 @@ def captured(folder: Path) -> None:
     found = {(row["seq"], row["arg"]) for row in rows(folder, "non_finite")}
     expect(found >= {(0, 1), (2, 1), (4, 1)}, f"NaNs of a replay: {sorted(found)}")
     trace = open_trace(folder)
-    bad = [each for each in bad_launches(trace, trace.runs[0]) if each.seq == 0]
+    bad = [
+        each for each in map(bad_launch, checked_launches(trace, trace.runs[0])) if each.seq == 0
+    ]
     expect(bool(bad) and bad[0].first is not None and bad[0].first.lane == (9,), "and its birth")
 
 
@@ -244,7 +247,7 @@ def compiled(folder: Path) -> None:
     expect(digest(content(result)) in found, "digests of what torch.compile made")
     expect(len(rows(folder, "non_finite")) >= 1, "a NaN of what it made")
     trace = open_trace(folder)
-    bad = list(bad_launches(trace, trace.runs[0]))
+    bad = list(map(bad_launch, checked_launches(trace, trace.runs[0])))
     expect(len(bad) == 1 and bad[0].first is not None, f"and its birth: {bad[:1]}")
 
 

@@ -7,24 +7,20 @@ values would be stored. Values from masked-off lanes, and values that are never 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from kvtrace.addons.check.kept import checked_launches
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import source_stack
 from kvtrace.ir.index_arguments import index_arguments
-from kvtrace.recorded_calls.recorded import UnreadyCall
 from kvtrace.verdicts.replaying import program_at
 from kvtrace.verdicts.rules.non_finite import births
 
 if TYPE_CHECKING:
     from kvtrace.addons.check.kept import CheckedLaunch
     from kvtrace.recorded_calls.recorded import Call
-    from kvtrace.schema.trace import Run, Trace
     from kvtrace.verdicts.rules.non_finite import Birth
 
 #: Most lanes of memory accesses in the evaluation of one launch.
@@ -100,19 +96,6 @@ class BadLaunch:
     def first(self) -> BadValue | None:
         """The first value that reaches memory; None if none does."""
         return next((value for value in self.values if value.reaches_memory), None)
-
-
-def bad_launches(trace: Trace, run: Run, lanes: int = LANES) -> Iterator[BadLaunch | UnreadyCall]:
-    """Yield a run's launches recorded by the setting `finite`, in order, with the bad values.
-
-    Launches that cannot be evaluated are yielded as UnreadyCall. `lanes` limits the lanes of memory
-    accesses in the evaluation of one launch.
-    """
-    for launch in checked_launches(trace, run):
-        if isinstance(launch, UnreadyCall):
-            yield launch
-        elif launch.why == "finite":
-            yield bad_launch(launch, lanes)
 
 
 def bad_launch(launch: CheckedLaunch, lanes: int = LANES) -> BadLaunch:

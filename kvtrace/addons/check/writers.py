@@ -53,15 +53,14 @@ _GIVEN: Final = """
             args[:number], lambda a: a.kind IN ('tensor', 'descriptor'))) AS position
         FROM (SELECT call_id, args, unnest(range(1, len(args) + 1)) AS number FROM calls)
         WHERE args[number].kind IN ('tensor', 'descriptor')
-    ), kept AS (
-        SELECT seq, arg + 1 AS number FROM digests GROUP BY ALL HAVING NOT bool_or("when" = 'after')
-            OR (count(digest) = 2 AND min(digest) = max(digest) AND max(lines) = 1)
-    ), rows AS (
-        SELECT seq, number, epoch_ns(enter) AS begin, addresses[position] - begins AS storage,
-            (seq, number) IN (SELECT seq, number FROM kept) AS is_kept
-        FROM launches LEFT JOIN parameters USING (call_id)
+    ), digested AS (
+        SELECT seq, arg + 1 AS number, NOT bool_or("when" = 'after') OR (
+            count(digest) = 2 AND min(digest) = max(digest) AND max(lines) = 1) AS is_kept
+        FROM digests GROUP BY ALL
     )
-    SELECT *, bool_or(is_kept) OVER (PARTITION BY seq, storage) AS is_unwritten FROM rows
+    SELECT seq, number, epoch_ns(enter) AS begin, addresses[position] - begins AS storage,
+        coalesce(bool_or(is_kept) OVER (PARTITION BY seq, storage), false) AS is_unwritten
+    FROM launches LEFT JOIN parameters USING (call_id) LEFT JOIN digested USING (seq, number)
 """
 #: Operators on a storage since it was made, and launches (no record) that may have written it. None
 #: if its memory was allocated again after that: no operator made what is there.
@@ -105,10 +104,7 @@ class Given(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A call of an operator: its tensors, the line that called it, and other storages.
-
-    `ordinal` is its number among the calls of the operator, and how many the run has.
-    """
+    """A call of an operator; `ordinal` is its number among such calls, and their count."""
 
     begin: int
     name: str
@@ -152,10 +148,7 @@ Launch = tuple[Trace, Run, int, Mapping[int, str]]
 
 
 def writers_text(sides: Sequence[Launch], arg: int, name: str, names: tuple[str, str]) -> str:
-    """Return a sentence on who made an argument's bytes on both sides; "" if not known.
-
-    `name` is that of the argument, `names` are those of the sides.
-    """
+    """Return a sentence on who made the bytes of argument `name` on both `sides`; "" if unknown."""
     calls, unwritten, seen = dict[int, Operation](), "", set[tuple[int, int]]()
     with scratch() as first, scratch() as second:
         memories = _Memory(first, *sides[0]), _Memory(second, *sides[1])

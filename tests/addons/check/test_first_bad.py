@@ -8,7 +8,8 @@ import torch
 import triton
 
 import kvtrace
-from kvtrace.addons.check.first_bad import bad_launches
+from kvtrace.addons.check.first_bad import bad_launch
+from kvtrace.addons.check.kept import checked_launches
 from kvtrace.schema.trace import open_trace
 from tests.addons.check import bad_kernels as kernels
 from tests.backends.compiled_kernels.output_kernels import inverted
@@ -32,7 +33,7 @@ def numbers(count=1000, **at):
 def bad(out):
     trace = open_trace(out)
     (run,) = trace.runs
-    return list(bad_launches(trace, run))
+    return list(map(bad_launch, checked_launches(trace, run)))
 
 
 def marked_line(kernel):
