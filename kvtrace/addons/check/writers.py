@@ -151,7 +151,7 @@ def writers_text(sides: Sequence[Launch], arg: int, name: str, names: tuple[str,
     """Return a sentence on who made the bytes of argument `name` on both `sides`; "" if unknown."""
     calls, unwritten, seen = dict[int, Operation](), "", set[tuple[int, int]]()
     with scratch() as first, scratch() as second:
-        memories = _Memory(first, *sides[0]), _Memory(second, *sides[1])
+        memories = _Memory(first, sides[0]), _Memory(second, sides[1])
         pairs = [*zip(*(memory.argument(arg) for memory in memories), strict=False)]
         for pair in pairs:
             before, after = (m.writers(given) for m, given in zip(memories, pair, strict=True))
@@ -181,14 +181,13 @@ def writers_text(sides: Sequence[Launch], arg: int, name: str, names: tuple[str,
 class _Memory:
     """Events of a run's memory until a launch, by storage."""
 
-    def __init__(
-        self, database: Any, trace: Trace, run: Run, seq: int, labels: Mapping[int, str]
-    ) -> None:
+    def __init__(self, database: Any, launch: Launch) -> None:
+        trace, run, self._seq, self._labels = launch
         for name, columns in _TABLES.items():
             database.register(name, trace.table(name, (run,), columns))
         database.execute(_TOUCHED)
         database.execute(_GIVEN)
-        self._database, self._seq, self._labels = database, seq, labels
+        self._database = database
         self._operators: dict[int, tuple[Any, Any, Any, Any]]
         self._operators = dict(database.execute(_OPERATORS).fetchall())
 

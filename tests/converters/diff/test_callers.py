@@ -117,6 +117,7 @@ def test_functions_are_paired_by_name_before_the_rest():
         ("from . import made\n", "the text of made, of run.py:14, was not recorded"),
         ("x = eval('y')\n", "run.py:14 uses eval"),
         ("import os\nn = os.environ['N']\n", "run.py:15 uses environ"),
+        ("swapped = open('c').read()\n", "run.py:14 uses open"),
     ],
 )
 def test_program_that_uses_what_was_not_recorded_is_not_known(tmp_path, line, reason):
