@@ -14,6 +14,7 @@ from kvtrace.schema.committed import refuse_committed
 from kvtrace.schema.content import BY_CONTENT
 from kvtrace.schema.errors import SchemaMismatch, TraceWriteError
 from kvtrace.schema.layout import (
+    DEBUG_MODE,
     JOIN,
     client_folders,
     discard,
@@ -32,8 +33,8 @@ from kvtrace.schema.tables import TABLES
 from kvtrace.schema.versions import derived_facts
 from kvtrace.version import __version__
 
-#: Captured tables that the pass `JOIN` may add to, as the run recorded no such rows.
-_JOINED: Final = ("gpu_kernels", "host_events", "messages")
+#: Captured tables that passes with other tools' rows may add to: the run recorded no such rows.
+_ADDED: Final = {JOIN: ("gpu_kernels", "host_events", "messages"), DEBUG_MODE: ("tool_events",)}
 
 
 def keep_parts(
@@ -147,7 +148,7 @@ def _discarded_after_error(temporaries: Mapping[str, Path]) -> Iterator[None]:
 def _checked_rows(
     out: Path, run_id: str, pass_name: str, table: Table, content: pa.Table
 ) -> pa.Table:
-    allowed = (*BY_CONTENT, *(_JOINED if pass_name == JOIN else ()))
+    allowed = (*BY_CONTENT, *_ADDED.get(pass_name, ()))
     if table.origin != "derived" and table.name not in allowed:
         raise SchemaMismatch(f"{table.name} is captured, and no pass may add to it")
     rows = sorted_rows(conformed(table, content), table)

@@ -30,6 +30,8 @@ ORDER: Final = "order"
 OF_RUNS: Final = "run-"
 #: The pass that adds another tool's device times to a run without device times.
 JOIN: Final = "join"
+#: The pass that adds the operators that PyTorch's DebugMode logged, and their category.
+DEBUG_MODE: Final = "debug_mode"
 #: The setting of a pass that did not reach all calls: ids of those `remaining`, and its `seconds`.
 PARTIAL: Final = "partial"
 #: The origin of kernels of which another tool recorded only executions: their maker is unknown.

@@ -64,8 +64,8 @@ def command(
         Option(
             "--into",
             metavar="TRACE",
-            help="Add device times to the launches of this recording of the same program, or of "
-            "TRACE/RUN, instead",
+            help="Add device times, or DebugMode's operators, to this recording of the same "
+            "program, or to TRACE/RUN, instead",
             hidden=_CANNOT_ADD,
         ),
     ] = None,

@@ -20,6 +20,7 @@ from kvtrace.converters.importers.json_values import mapping
 from kvtrace.converters.importers.rows import NONE, IntegerRows, Names
 from kvtrace.figures import names
 from kvtrace.figures.columns import Positions, integers
+from kvtrace.schema.layout import DEBUG_MODE
 from kvtrace.schema.runs import Run, plain_rows
 from kvtrace.schema.trace import Trace
 
@@ -74,7 +75,8 @@ def event_lines(trace: Trace, run: Run, facts: CallFacts, base: int) -> Iterator
         DamagedFile, NewerFormat: a file cannot be read.
     """
     kept = trace.table("tool_events", [run])
-    kept = kept.filter(kept["phase"].is_valid())
+    is_other = pc.fill_null(pc.not_equal(kept["category"], DEBUG_MODE), True)
+    kept = kept.filter(pc.and_(kept["phase"].is_valid(), is_other))
     lines = _Lines(base, facts, run)
     if kept.num_rows:
         yield from map(lines.of, _imported_events(trace, run, kept, facts))

@@ -20,7 +20,7 @@ from kvtrace.figures.causes import NONE, Integers
 from kvtrace.figures.columns import integers
 from kvtrace.figures.scans import row_count
 from kvtrace.schema.errors import BadSetting, EmptyTrace
-from kvtrace.schema.layout import JOIN
+from kvtrace.schema.layout import DEBUG_MODE, JOIN
 from kvtrace.schema.reading import captured_rows, quietly
 from kvtrace.schema.runs import Run
 from kvtrace.schema.tables import TABLES
@@ -169,9 +169,41 @@ def write(
         )
 
 
-def _times_by_recorded_run(recording: Selection, times: Selection) -> dict[Run, list[Run]]:
+def add_operators(
+    recording: Selection, logs: Selection, source: str, *, dry_run: bool
+) -> dict[str, dict[str, Any]]:
+    """Write the operators that DebugMode logged, and return the settings of the pass by run.
+
+    Raises:
+        BadSetting: it is not known what run a log belongs to, or its times are of another.
+    """
+    added = {}
+    for run, (log, *others) in _times_by_recorded_run(recording, logs, "tool_events").items():
+        rows = logs.trace.table("tool_events", (log,)).drop_columns(["run"])
+        times = integers(rows["begin"].drop_null())
+        within = (times >= (run.started or 0)) & (times <= (run.ended or 2**63 - 1))
+        if others or (times.size and not within.any()):
+            why = "it has one log alone" if others else "it did not run at these times"
+            raise BadSetting(f"{source} cannot be added to run {run.run_id}: {why}.")
+        begin = _next_record(recording.trace, run, "tool_events")
+        records = pa.array(np.arange(begin, begin + rows.num_rows))
+        rows = _with_column(rows.sort_by("record"), "record", records)
+        added[run.run_id] = {
+            "times": source, "times_runs": [log.run_id], "same_process": True,
+            "means": "time" if times.size else "order", "shift_ns": 0,
+            "counts": {"calls": rows.num_rows, "timed": times.size},
+        }  # fmt: skip
+        if not dry_run:
+            tables, settings = {"tool_events": rows}, added[run.run_id]
+            recording.trace.add_derived(run.run_id, DEBUG_MODE, tables, settings)
+    return added
+
+
+def _times_by_recorded_run(
+    recording: Selection, times: Selection, table: str = "gpu_kernels"
+) -> dict[Run, list[Run]]:
     recorded = [run for run in recording.runs if row_count(recording.trace, run, "launches")]
-    time_runs = [run for run in times.runs if row_count(times.trace, run, "gpu_kernels")]
+    time_runs = [run for run in times.runs if row_count(times.trace, run, table)]
     if not recorded:
         raise BadSetting(f"{recording.trace.path} has no launches to join times to.")
     if not time_runs:

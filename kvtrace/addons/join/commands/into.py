@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kvtrace.cli.options import complain_of, print_lines
+from kvtrace.schema.layout import DEBUG_MODE
 from kvtrace.text import json_text
 
 if TYPE_CHECKING:
@@ -26,22 +27,30 @@ def add_times(
         as_json: Print JSON.
 
     """
-    from kvtrace.addons.join.results import join, lines, opened_times, write
+    from kvtrace.addons.join.results import add_operators, join, lines, opened_times, write
 
     names = ", ".join(path.name for path in files)
     with opened_times(files, source) as times:
-        joined_runs = join(recording, times, by_order=by_order)
-        if not dry_run:
-            write(recording, times, joined_runs, names)
+        if all(run.source == DEBUG_MODE for run in times.runs):
+            settings = add_operators(recording, times, names, dry_run=dry_run)
+            texts = [
+                "{}: {calls:,} calls of DebugMode, {timed:,} of them with times".format(
+                    run, **added["counts"]
+                )
+                for run, added in settings.items()
+            ]
+        else:
+            joined_runs = join(recording, times, by_order=by_order)
+            if not dry_run:
+                write(recording, times, joined_runs, names)
+            settings = {joined.run.run_id: joined.settings(names) for joined in joined_runs}
+            texts = [
+                text for run, added in settings.items() for text in lines(added["counts"], run)
+            ]
     if as_json:
-        objects = [
-            {"run": joined.run.run_id, "written": not dry_run, **joined.settings(names)}
-            for joined in joined_runs
-        ]
+        objects = [{"run": run, "written": not dry_run, **added} for run, added in settings.items()]
         print(json_text("into", {"runs": objects}))
     else:
-        print_lines(
-            line for joined in joined_runs for line in lines(joined.counts, joined.run.run_id)
-        )
+        print_lines(texts)
     complain_of(recording.trace)
     complain_of(times.trace)
