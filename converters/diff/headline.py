@@ -133,7 +133,8 @@ def _result_rows(results: Results | None) -> Iterator[HeadlineRow]:
         differing.inputs
     ]
     more = f" (and {results.differing - 1:,} more)" if results.differing > 1 else ""
-    what = f"result of launch {differing.order}: {', '.join(differing.outputs)}, {inputs}{more}"
+    call = differing.title.partition(" of ")[0]
+    what = f"result of {call}: {', '.join(differing.outputs)}, {inputs}{more}"
     yield HeadlineRow(differing.kernel, "results", what, None, None, None, "changed", "exact")
 
 

@@ -109,7 +109,7 @@ def _reasons_against_yes(
     if first is not None and (exactly or not meanings):
         other = "" if first.inputs else other_callers()
         change = f"; {other}" if other and not other.startswith(UNKNOWN) else ""
-        text = f"launch {first.order} of {first.kernel} wrote different bits"
+        text = f"{first.title} wrote different bits"
         yield f"{text}, which no changed kernel explains{change}", "see results below"
     without_code = dict.fromkeys(name for side in sides for name in side.without_code)
     if without_code:

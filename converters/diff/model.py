@@ -278,17 +278,18 @@ class DifferentResult:
     """The first launch with another result on the other side.
 
     Attributes:
-        kernel: the kernel's name.
-        file: the file with the kernel's definition.
-        line: the line of the definition.
+        kernel: the kernel's name, or that of an operator, as all that follows.
+        file: the file with the kernel's definition; of an operator, of its call.
+        line: the line of that.
         order: the launch's number among the launches of the kernel, from 1.
-        launches: the launch's `launches.seq`, before and after.
+        launches: the launch's `launches.seq`, before and after; of an operator, of the last before.
         outputs: the arguments whose memory differs after the launch.
         inputs: whether the launch's inputs were equal on both sides; None: not known.
         sampled: n if only every n-th line of an input was compared.
         inputs_differing: the arguments whose memory differed before the launch.
         causes: ops whose result depends on the order of programs, if the inputs were equal.
         why: all of this as text.
+        title: the launch in words.
     """
 
     kernel: str
@@ -302,19 +303,21 @@ class DifferentResult:
     inputs_differing: tuple[str, ...]
     causes: tuple[str, ...]
     why: str
+    title: str
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """Results of launches, compared by digests (KVTRACE_CHECK=digest).
+    """Results of launches and operators, compared by digests (KVTRACE_CHECK=digest).
 
     Attributes:
         compared: number of launches paired by kernel and order, with arguments of the same shapes.
         unpaired: number of launches without such a partner on the other side, per side.
-        differing: number of compared launches whose outputs differ.
-        first: the first launch with different outputs, in the order of BEFORE.
+        differing: number of compared launches and operators whose outputs differ.
+        first: the first with different outputs, in the order of BEFORE.
         unlike: sentences on kernels whose arguments have other shapes in all launches (such as
-            another batch size), so that they may sum in another order.
+            another batch size), so that they may sum in another order, and on operators.
+        operators: number of operators compared by the hashes that DebugMode logged.
     """
 
     compared: int
@@ -322,6 +325,7 @@ class Results:
     differing: int
     first: DifferentResult | None
     unlike: tuple[str, ...] = ()
+    operators: int = 0
 
 
 @dataclass(frozen=True, slots=True)

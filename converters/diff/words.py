@@ -14,6 +14,7 @@ from kvtrace.converters.diff.model import (
     HeadlineRow,
     KernelDifference,
     KernelMeaning,
+    Results,
     Side,
     VariantDifference,
 )
@@ -60,7 +61,7 @@ def summary(d: Difference) -> str:
     further_texts = [f"findings: {', '.join(findings)}"] if findings else []
     if d.results is not None and d.results.differing:
         further_texts.append(
-            f"results: {plural(d.results.differing, 'launch')} with another result"
+            f"results: {plural(d.results.differing, _unit(d.results))} with another result"
         )
     return "; ".join(kernels + further_texts) + unjudged_note
 
@@ -76,11 +77,13 @@ def results_lines(d: Difference) -> list[str]:
         return []
     unpaired = sum(results.unpaired)
     without_partner = f" ({unpaired:,} without a partner that is alike)" if unpaired else ""
+    operators = f" and {plural(results.operators, 'operator')}" if results.operators else ""
     compared = (
-        f"results of {plural(results.compared, 'launch')} were compared by digest{without_partner}"
+        f"results of {plural(results.compared, 'launch')}{operators} were compared by digest"
+        f"{without_partner}"
     )
     if results.first is None:
-        text = f"{compared}: all are equal" if results.compared else compared
+        text = f"{compared}: all are equal" if results.compared + results.operators else compared
         return [text, *results.unlike]
     later_count = results.differing - 1
     lines = [f"{compared}: {results.differing:,} differ", results.first.why]
@@ -90,8 +93,12 @@ def results_lines(d: Difference) -> list[str]:
         if meaning.kernel == results.first.kernel and results.first.inputs is not False
     ]
     if later_count:
-        lines.append(f"{plural(later_count, 'launch')} with other results after it")
+        lines.append(f"{plural(later_count, _unit(results))} with other results after it")
     return [*lines, *results.unlike]
+
+
+def _unit(results: Results) -> str:
+    return "operation" if results.operators else "launch"
 
 
 def answer_text(answer: Answer) -> str:

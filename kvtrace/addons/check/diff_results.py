@@ -9,13 +9,28 @@ may say why.
 
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations, count
-from typing import Any, Final
+from typing import Final
 
 import pyarrow.compute as pc
 
-from kvtrace.addons.check.between import between, between_text
+from kvtrace.addons.check.between import Between, between, between_text
+from kvtrace.addons.check.digested import (
+    AFTER,
+    ALIKE,
+    BEFORE,
+    UNPLACED,
+    DigestedLaunch,
+    LaunchOrder,
+    Parted,
+    are_alike,
+    are_comparable,
+    digested_launches,
+    logged_operators,
+    operator_changes,
+    operator_pairs,
+)
 from kvtrace.addons.check.kept import CheckedLaunch, checked_launches
 from kvtrace.addons.check.kept_elements import LaunchPair
 from kvtrace.addons.check.writers import writers_text
@@ -35,34 +50,14 @@ from kvtrace.ir.updates import update_of
 from kvtrace.recorded_calls.recorded import kernels_of_calls
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.launch_flags import are_trials
-from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import Run, Trace
 from kvtrace.schema.without_ir import evaluated_stage
 
-_GRID: Final = ("grid_x", "grid_y", "grid_z")
-_ALIKE: Final = ("dtype", "shape", "strides", "offset_bytes", "storage_bytes")
-BEFORE, AFTER = "before", "after"
+#: Operators of both sides, as DebugMode logged them.
+Logs = tuple[Sequence[DigestedLaunch], Sequence[DigestedLaunch]]
 
 #: Ops that add numbers in some order.
 _SUMMING: Final = COMBINING | computing("dot")
-
-#: Digests of a launch: (argument, before or after) → (digest, lines).
-Digests = dict[tuple[int, str], tuple[int, int]]
-
-
-@dataclass(frozen=True, slots=True)
-class DigestedLaunch:
-    """A launch with digests; `args` and `kernel` are recorded rows."""
-
-    seq: int
-    kernel: Mapping[str, Any]
-    args: Sequence[Mapping[str, Any]]
-    grid: tuple[int | None, ...]
-    digests: Digests
-
-
-#: A launch before and after, and their number among the launches of the kernel.
-LaunchOrder = tuple[DigestedLaunch, DigestedLaunch, int]
 
 
 def result_differences(
@@ -92,6 +87,7 @@ def result_differences(
         differing=sum(result.differing for result in results),
         first=next((result.first for result in results if result.first is not None), None),
         unlike=tuple(dict.fromkeys(text for result in results for text in result.unlike)),
+        operators=sum(result.operators for result in results),
     )
 
 
@@ -102,10 +98,10 @@ def _compare_runs(
     matched: Sequence[tuple[KernelKey, KernelKey]],
     changed: Container[KernelKey],
 ) -> Results | None:
-    launches_by_side = tuple(
-        digested_launches(side.trace, run) for side, run in zip((before, after), runs, strict=True)
-    )
-    if not all(launches_by_side):
+    traces = before.trace, after.trace
+    launches_by_side = [digested_launches(*pair) for pair in zip(traces, runs, strict=True)]
+    logs = logged_operators(traces[0], runs[0]), logged_operators(traces[1], runs[1])
+    if not all(launches_by_side) and not all(logs):
         return None
     pairs, other_layouts = list[LaunchOrder](), list[LaunchOrder]()
     unlike: list[str] = []
@@ -120,79 +116,60 @@ def _compare_runs(
         pairs += alike_pairs
         if launches_before and launches_after and not alike_pairs:
             unlike += _other_order_of_sums(launches_before[0], launches_after[0], after)
+    operators, operators_parted = operator_pairs(*logs) if all(logs) else ([], None)
     differing, equal = list[LaunchOrder](), list[LaunchOrder]()
-    for pair in pairs:
+    compared = list[LaunchOrder]()
+    for pair in operators:
+        (compared if are_comparable(*pair[:2]) else other_layouts).append(pair)
+    for pair in (*pairs, *compared):
         (differing if _differing_arguments(*pair[:2], after=True) else equal).append(pair)
     first = None
     if differing:
-        different = min(differing, key=lambda pair: pair[0].seq)
+        different = min(differing, key=lambda pair: pair[0].place)
         first = _different_result(different, after)
-        parted = _parted((before, after), runs, dict(matched))
-        if parted and different[0].seq >= parted[0]:
+        ends = filter(None, (_parted((before, after), runs, dict(matched)), operators_parted))
+        parted = min(ends, default=None)
+        if parted and different[0].place >= parted[0]:
             why = f"{parted[1]}; after that, {_summary(first)}"
         elif first.inputs is False:
             others = [
                 (pair, _changes_text(*pair[:2], changed))
-                for pair in sorted(other_layouts, key=lambda pair: pair[0].seq)
-                if pair[0].seq < different[0].seq
+                for pair in sorted(other_layouts, key=lambda pair: pair[0].place)
+                if pair[0].place < different[0].place
             ]
-            ran = upstream((before.trace, after.trace), runs, equal, different, uncompared=others)
+            ran = upstream(traces, runs, equal, different, uncompared=others, logs=logs)
             why = (
                 f"{_summary(first)}; its inputs {', '.join(first.inputs_differing)} differed "
                 f"already, and no compared launch wrote them differently: {ran}"
             )
         else:
-            why = _cause_text(first, _changes_text(*different[:2], changed))
+            why = _cause_text(different[1], first, _changes_text(*different[:2], changed))
             why += _expectation((before, after), runs, different[:2]) if first.inputs else ""
         first = replace(first, why=why)
+    elif operators_parted:
+        unlike.append(f"{operators_parted[1]}; operators after that are not compared")
+    if all(logs) and UNPLACED in (logs[0][0].seq, logs[1][0].seq):
+        unlike.append("operators have no times, so none is placed between launches")
+    if operators and not compared:
+        a, b, order = operators[0]
+        why = operator_changes(a, b) or "its result has no hash"
+        unlike.append(f"no operator is compared: of {b.title(order)}, {why}")
     return Results(
         compared=len(pairs),
         unpaired=(totals[0] - len(pairs), totals[1] - len(pairs)),
         differing=len(differing),
         first=first,
         unlike=tuple(unlike),
+        operators=len(compared),
     )
-
-
-def digested_launches(trace: Trace, run: Run) -> dict[KernelKey, list[DigestedLaunch]]:
-    """Return the launches of a run that have digests, by kernel, in the order of launches."""
-    rows = trace.table("digests", (run,))
-    if not rows.num_rows:
-        return {}
-    digest_columns = ("seq", "call_id", "arg", "when", "digest", "lines")
-    by_launch: dict[tuple[int, int], Digests] = {}
-    for seq, call, arg, when, digest, lines in zip(
-        *(rows[name].to_pylist() for name in digest_columns), strict=True
-    ):
-        if digest is not None:
-            by_launch.setdefault((seq, call), {})[arg, when] = digest, lines or 1
-    kernels = {row["kernel_id"]: row for row in plain_rows(trace.table("kernels", (run,)))}
-    calls = {
-        row["call_id"]: row
-        for row in trace.table(
-            "calls", (run,), ["call_id", "kernel_id", "args", *_GRID]
-        ).to_pylist()
-    }
-    by_kernel: dict[KernelKey, list[DigestedLaunch]] = {}
-    for (seq, call_id), digests in sorted(by_launch.items()):
-        call = calls.get(call_id)
-        kernel = None if call is None else kernels.get(call["kernel_id"])
-        if call is None or kernel is None:
-            continue
-        by_kernel.setdefault(key_of(kernel), []).append(
-            DigestedLaunch(
-                seq, kernel, call["args"] or (), tuple(call[name] for name in _GRID), digests
-            )
-        )
-    return by_kernel
 
 
 def _parted(
     sides: tuple[Snapshot, Snapshot],
     runs: tuple[Run, Run],
     names: Mapping[KernelKey, KernelKey],
-) -> tuple[int, str] | None:
-    """Return where two sides begin to launch other kernels: BEFORE's number, and a sentence.
+) -> Parted | None:
+    """Return where two sides begin to launch other kernels: the place in BEFORE, and a sentence.
 
     From there on, the n-th launches of a kernel are no pair. None if each kernel has as many
     launches on both sides: their order alone may be that of threads.
@@ -209,18 +186,8 @@ def _parted(
     for (seq, key), (other_seq, other) in zip(*orders, strict=False):
         if counts[0] != counts[1] and names.get(key, key) != other:
             text = f"launch {seq} was one of {key.name}, and launch {other_seq} is of {other.name}"
-            return seq, f"other kernels are launched: {text}"
+            return (seq, 0), f"other kernels are launched: {text}"
     return None
-
-
-def are_alike(a: DigestedLaunch, b: DigestedLaunch) -> bool:
-    """Return whether two launches have digests of the same arguments, with the same layouts."""
-    lines_by_digest = {key: lines for key, (_, lines) in a.digests.items()}
-    return lines_by_digest == {key: lines for key, (_, lines) in b.digests.items()} and all(
-        0 <= arg < min(len(a.args), len(b.args))
-        and all(a.args[arg][name] == b.args[arg][name] for name in _ALIKE)
-        for arg, _ in lines_by_digest
-    )
 
 
 def _differing_arguments(a: DigestedLaunch, b: DigestedLaunch, *, after: bool) -> list[int]:
@@ -239,39 +206,42 @@ def upstream(
     different: LaunchOrder,
     names: tuple[str, str] = ("before", "now"),
     uncompared: Sequence[tuple[LaunchOrder, str]] = (),
+    logs: Logs = ((), ()),
 ) -> str:
     """Return what ran between a pair of launches and the last equal pair before it.
 
     `names` are those of the two sides in what only one of them did, `uncompared` earlier pairs
-    with other layouts, each with its changes.
+    with other layouts, each with its changes, `logs` operators of both sides.
     """
     a, b, _ = different
-    earlier = [pair for pair in equal if pair[0].seq < a.seq and pair[1].seq < b.seq]
+    earlier = [pair for pair in equal if pair[0].place < a.place and pair[1].place < b.place]
     changed = _differing_arguments(a, b, after=False)
     bytes_before = {a.digests[arg, BEFORE] for arg in changed}
     with_bytes = [pair for pair in earlier if bytes_before & set(pair[0].digests.values())]
-    last = max(with_bytes or earlier, key=lambda pair: pair[0].seq, default=None)
-    begins = (None, None) if last is None else (last[0].seq, last[1].seq)
+    earlier = with_bytes if any(logs) else with_bytes or earlier  # an operator may leave no hash
+    last = max(earlier, key=lambda pair: pair[0].place, default=None)
     pairs = [*equal, *(pair for pair, _ in uncompared)]
-    old = between(traces[0], runs[0], begins[0], a.seq, {pair[0].seq for pair in pairs})
-    new = between(traces[1], runs[1], begins[1], b.seq, {pair[1].seq for pair in pairs})
+    ends = (None, None) if last is None else last[:2]
+    compared = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    old = _ran(traces[0], runs[0], ends[0], a, compared[0], logs[0])
+    new = _ran(traces[1], runs[1], ends[1], b, compared[1], logs[1])
     texts = [
-        f"launch {order} of {launch.kernel['name']} cannot be compared ({changes})"
+        f"{launch.title(order)} cannot be compared ({changes})"
         for (_, launch, order), changes in uncompared
-        if changes and (begins[1] is None or launch.seq > begins[1])
+        if changes and (last is None or launch.place > last[1].place)
     ][:1]
-    labels = [(x.seq, y.seq, f"launch {order} of {y.kernel['name']}") for x, y, order in equal]
+    labels = [(x.seq, y.seq, y.title(order)) for x, y, order in equal if not y.number]
     sides = (
         (traces[0], runs[0], a.seq, {seq: label for seq, _, label in labels}),
         (traces[1], runs[1], b.seq, {seq: label for _, seq, label in labels}),
     )
     texts += [*_swapped(a, b, changed)] or [
-        writers_text(sides, arg, str(b.args[arg]["name"]), names) for arg in changed
+        writers_text(sides, arg, str(b.args[arg]["name"]), names) for arg in changed if not b.number
     ]
     since = "the begin of the run"
     if last is not None:
         doubt = "" if with_bytes else ", which may not have had these inputs"
-        since = f"launch {last[2]} of {last[1].kernel['name']} (equal results{doubt})"
+        since = f"{last[1].title(last[2])} (equal results{doubt})"
     return between_text(old, new, since, [text for text in texts if text], names)
 
 
@@ -283,6 +253,28 @@ def _swapped(a: DigestedLaunch, b: DigestedLaunch, changed: Sequence[int]) -> It
             yield f"{b.args[one]['name']} and {b.args[other]['name']} were given each other's bytes"
 
 
+def _ran(
+    trace: Trace,
+    run: Run,
+    first: DigestedLaunch | None,
+    last: DigestedLaunch,
+    pairs: Sequence[DigestedLaunch],
+    log: Sequence[DigestedLaunch],
+) -> Between:
+    """Return what ran from `first` to `last`, launches or operators, without those compared."""
+    begin, begun = (None, (-1, 0)) if first is None else (max(first.seq, -1), first.place)
+    seqs = {launch.seq for launch in pairs if not launch.number}
+    ran = between(trace, run, begin, last.seq + bool(last.number), seqs)
+    unhashed = Counter(
+        call.kernel["name"]
+        for call in log
+        if begun < call.place < last.place and not call.has_results
+        if not call.kernel["name"].startswith("aten::empty")
+    )
+    lines = "" if last.number or (first and first.number) else ran.lines
+    return Between(lines, ran.launched + unhashed, None if unhashed else ran.others)
+
+
 def _different_result(pair: LaunchOrder, side: Snapshot) -> DifferentResult:
     """Return a differing launch, with its inputs and outputs; `why` is still missing."""
     a, b, order = pair
@@ -291,25 +283,29 @@ def _different_result(pair: LaunchOrder, side: Snapshot) -> DifferentResult:
         for after in (True, False)
     )
     lines_before = [lines for (_, when), (_, lines) in a.digests.items() if when != AFTER]
-    inputs_equal = not inputs if lines_before else None
-    module = _module(b, side) if inputs_equal is not False else None
+    has_no_input = b.number and not b.kernel["has_tensors"]
+    inputs_equal = not inputs if lines_before or has_no_input else None
+    module = _module(b, side) if inputs_equal is not False and not b.number else None
     return DifferentResult(
         kernel=str(b.kernel["name"]),
         file=b.kernel["file"],
         line=b.kernel["line"],
         order=order,
-        launches=(a.seq, b.seq),
+        launches=(a.seq, b.seq) if b.seq < UNPLACED else (-1, -1),
         outputs=outputs,
         inputs=inputs_equal,
         sampled=max(lines_before, default=1),
         inputs_differing=inputs,
         causes=() if module is None else tuple(unordered(module)),
         why="",
+        title=b.title(order),
     )
 
 
 def _changes_text(a: DigestedLaunch, b: DigestedLaunch, changed: Container[KernelKey]) -> str:
     """Return text on changes of code, scalars and grid from launch `a` to `b`; "" if none."""
+    if b.number:
+        return operator_changes(a, b)
     facts = [str(fact) for fact in fact_changes(*(specialization(x.kernel) for x in (a, b)))]
     facts[:0] = ["source"] if a.kernel["source_artifact"] != b.kernel["source_artifact"] else []
     changes = [f"its code was changed ({'; '.join(facts)})".replace(" ()", "")]
@@ -321,7 +317,7 @@ def _changes_text(a: DigestedLaunch, b: DigestedLaunch, changed: Container[Kerne
     ]
     changes += [f"its argument {text}" for text in scalars]
     for old, new in zip(a.args, b.args, strict=False):
-        layout = next((name for name in _ALIKE if old[name] != new[name]), None)
+        layout = next((name for name in ALIKE if old[name] != new[name]), None)
         if layout is not None and old["kind"] == new["kind"]:
             text = f"has {layout} {new[layout]}, before {old[layout]}"
             changes.append(f"its argument {new['name']} {text}")
@@ -358,17 +354,19 @@ def _expectation(
 
 
 def _summary(result: DifferentResult) -> str:
-    outputs = ", ".join(result.outputs)
-    return f"launch {result.order} of {result.kernel} is the first with another result ({outputs})"
+    return f"{result.title} is the first with another result ({', '.join(result.outputs)})"
 
 
-def _cause_text(result: DifferentResult, changes: str) -> str:
+def _cause_text(launch: DigestedLaunch, result: DifferentResult, changes: str) -> str:
     """Return a sentence on a launch with equal or unknown inputs; `changes` of its code, or ""."""
     sampling = f" (one line in {result.sampled} of large ones)" if result.sampled > 1 else ""
     inputs = f"its inputs were equal{sampling}" if result.inputs else "its inputs are not known"
+    inputs += ", by their hashes" if launch.number and result.inputs else ""
     if changes:
         return f"{_summary(result)}: {changes}; {inputs}"
     text = f"{_summary(result)}; {inputs}"
+    if launch.number:
+        return f"{text}: it draws random numbers, is not deterministic, or has other settings"
     if result.inputs:
         text = f"{_summary(result)}, though {inputs}: the kernel is not deterministic"
         text += ", or an input differed in lines that were not compared" if sampling else ""

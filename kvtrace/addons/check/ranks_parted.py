@@ -11,13 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from kvtrace.addons.check.diff_results import (
-    AFTER,
-    DigestedLaunch,
-    are_alike,
-    digested_launches,
-    upstream,
-)
+from kvtrace.addons.check.diff_results import upstream
+from kvtrace.addons.check.digested import AFTER, DigestedLaunch, are_alike, digested_launches
 from kvtrace.figures.identity import KernelKey
 from kvtrace.schema.trace import Run, Trace
 
