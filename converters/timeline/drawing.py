@@ -3,8 +3,6 @@
 Rows without a time cannot be drawn and are counted in the timeline's `left_out`.
 """
 
-import ctypes
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import blake2b
@@ -103,15 +101,6 @@ def process_ids(runs: Sequence[Run]) -> dict[str, int]:
     return pids
 
 
-def _return_pages() -> None:
-    """Return pages that were freed to the system, else they stay beside what is made next."""
-    pa.default_memory_pool().release_unused()
-    if sys.platform == "linux":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc
-        if trim is not None:
-            trim(0)
-
-
 class _TimelineBuilder:
     """Builder of one run's timeline from its tables; `suffix` is added to names of devices."""
 
@@ -140,14 +129,14 @@ class _TimelineBuilder:
     def build(self, collectives: Collectives | None) -> Timeline:
         """Draw all rows that have times, and return the timeline."""
         launches = launch_columns(self._trace, self._run)
-        _return_pages()
+        pa.default_memory_pool().release_unused()  # pages of pieces of launches
         executions, captioned = self._executions()
-        _return_pages()
+        pa.default_memory_pool().release_unused()  # pages of pieces of executions
         self._launching = set(launches.threads)
         steps = self._draw_steps(launches)
         self._draw_executions(executions, captioned, steps)
         executions = executions.select(["record", "launch_seq"])
-        _return_pages()
+        pa.default_memory_pool().release_unused()  # pages that would stay beside what is encoded
         if collectives is not None and self._run in collectives.runs:
             track = self._process.child("collectives", rank=-1)
             records = integers(executions["record"])
@@ -156,7 +145,6 @@ class _TimelineBuilder:
         self._draw_compilations()
         self._draw_marks()
         self._draw_messages()
-        _return_pages()
         if self._clock is None:
             return self._timeline
         return self._timeline.shifted(self._clock.shifted, self._clock.sentence())
@@ -333,10 +321,8 @@ class _TimelineBuilder:
 
     def _flows(self, seq: Integers) -> npt.NDArray[np.uint64]:
         """Return the flow number of each launch: unique over all runs, and never 0."""
-        numbers = seq.astype(np.uint64)
-        numbers += np.uint64(self._flow_base)
-        numbers[numbers == 0] = 1 << 63
-        return numbers
+        numbers = seq.astype(np.uint64) + np.uint64(self._flow_base)
+        return np.where(numbers == 0, np.uint64(1) << np.uint64(63), numbers)
 
     def _draw_compilations(self) -> None:
         spans: dict[int, list[tuple[int, int, Caption]]] = {}

@@ -141,8 +141,7 @@ class DeviceDrawing:
         ]
         begin, duration = _begins_and_durations(rows)
         seq = integers(rows["launch_seq"], missing=-1)
-        flow = self.flows(seq)
-        flow[seq < 0] = 0
+        flow = np.where(seq >= 0, self.flows(seq), np.uint64(0))
         slices = Slices(
             self.process, "gpu", begin, narrow(duration), caption, captions,
             narrow(seq), flow,
@@ -151,8 +150,7 @@ class DeviceDrawing:
         call = integers(rows["call_id"], missing=-1)
         in_graph = pc.is_valid(rows["graph_id"]).to_numpy()
         for number, index in enumerate(dictionary_values(rows["device"], first)):
-            device = self._device(index)
-            on_device = slice(None) if first.size == 1 else np.flatnonzero(codes == number)
+            device, on_device = self._device(index), np.flatnonzero(codes == number)
             self.counters += rate_counters(
                 device,
                 begin[on_device],
