@@ -90,6 +90,23 @@ def by_function(x, out, n, WHOLE: tl.constexpr):
         tl.store(out + at, value, mask=at < n)
 
 
+@triton.jit(noinline=True)
+def put_sum(x, out, n, steps, MASKS: tl.constexpr):
+    total = 0
+    for at in range(steps):
+        total += tl.load(x + at, mask=at < n)
+    if MASKS:
+        tl.store(out, 1, mask=total > 0)
+    else:
+        tl.store(out, total)
+
+
+@triton.jit
+def sums(x, out, n, first, second, MASKS: tl.constexpr):
+    put_sum(x, out, n, first, MASKS)
+    put_sum(x, out + 1, n, second, MASKS)
+
+
 @triton.jit
 def chosen_by_data(x, wanted, out, n, BLOCK: tl.constexpr):
     """Lanes without a value are stored where a flag says so."""

@@ -47,21 +47,9 @@ def left_by_a_loop(x, y, n, KIND: tl.constexpr):
     tl.store(y, left)
 
 
-@pytest.mark.parametrize(
-    ("kind", "is_index"), [("data", False), ("trips", True), ("data and trips", True)]
-)
-def test_sums_of_data_are_no_indices_whatever_loop_adds_them(kind, is_index):
-    x, y = (torch.zeros(9, dtype=torch.int32) for _ in range(2))
-    arguments = {"x": x, "y": y, "n": 9}
-    module = compile_for(left_by_a_loop, arguments, {"KIND": kind})
-    (store,) = [op for op in module.ops if op.name == "tt.store"]
-
-    assert (stored_index(store, module) is not None) == is_index
-
-
 @triton.jit
-def masked(x, y, n, KIND: tl.constexpr, B: tl.constexpr):
-    lanes = tl.arange(0, B)
+def masked(x, y, n, KIND: tl.constexpr):
+    lanes = tl.arange(0, 16)
     here = lanes < n
     if KIND == "chosen data":
         value = tl.where(here, tl.load(x + lanes), 0)
@@ -75,17 +63,20 @@ def masked(x, y, n, KIND: tl.constexpr, B: tl.constexpr):
 
 
 @pytest.mark.parametrize(
-    ("kind", "is_index"),
+    ("kernel", "kind", "is_index"),
     [
-        ("chosen data", False),
-        ("data times the mask", False),
-        ("chosen lanes", True),
-        ("counted lanes", True),
+        (left_by_a_loop, "data", False),
+        (left_by_a_loop, "trips", True),
+        (left_by_a_loop, "data and trips", True),
+        (masked, "chosen data", False),
+        (masked, "data times the mask", False),
+        (masked, "chosen lanes", True),
+        (masked, "counted lanes", True),
     ],
 )
-def test_data_that_a_mask_chooses_is_no_index(kind, is_index):
+def test_data_that_a_loop_adds_or_a_mask_chooses_are_no_indices(kernel, kind, is_index):
     x, y = (torch.zeros(16, dtype=torch.int32) for _ in range(2))
-    module = compile_for(masked, {"x": x, "y": y, "n": 9}, {"KIND": kind, "B": 16})
+    module = compile_for(kernel, {"x": x, "y": y, "n": 9}, {"KIND": kind})
     (store,) = [op for op in module.ops if op.name == "tt.store"]
 
     assert (stored_index(store, module) is not None) == is_index

@@ -6,7 +6,7 @@ is sound, as conditions of undefined elements are never negated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -22,7 +22,8 @@ from kvtrace.symbolic.conditions import (
     disjunction,
     in_order,
 )
-from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term, lane
+from kvtrace.symbolic.meanings.tt_shape import with_lanes_replaced
+from kvtrace.symbolic.terms import Symbol, Term, lane
 
 _MOST_PARTS: Final = 48
 TOO_MANY: Final = "which lanes have no value takes too many cases"
@@ -62,7 +63,7 @@ def limited_taint(surely: Condition, possibly: Condition, sources: frozenset[Op]
     if possibly is FALSE:
         return NOWHERE
     weaker = limited(possibly)
-    return Undefined(weaker if surely is possibly else limited(surely), weaker, sources)
+    return Undefined(weaker if surely == possibly else limited(surely), weaker, sources)
 
 
 def united_taint(parts: Iterable[Undefined]) -> Undefined:
@@ -138,19 +139,24 @@ def _size(condition: Condition) -> int:
 # -- lanes --------------------------------------------------------------------------------------
 
 
+def placed(condition: Condition, shape: Sequence[int], indices: Sequence[Term | None]) -> Condition:
+    """Return a condition with new indices along the axes of a shape (None: unchanged)."""
+    replaced = with_lanes_replaced(condition, shape, indices)
+    assert isinstance(replaced, Condition)
+    return replaced
+
+
 def somewhere(
-    condition: Condition, shape: Sequence[int], axes: Iterable[int], key: object
+    condition: Condition, shape: Sequence[int], axes: Container[int], key: object
 ) -> Condition:
     """Return the condition that another one holds for some index along axes.
 
     The indices are symbols with `key`.
     """
-    replacements: dict[Atom, Term | int] = {
-        Symbol("lane", axis, 0, shape[axis] - 1): some_lane(key, axis, shape[axis])
-        for axis in axes
-        if shape[axis] > 1
-    }
-    return condition.substitute(Substitution(replacements)) if replacements else condition
+    indices = [
+        some_lane(key, axis, extent) if axis in axes else None for axis, extent in enumerate(shape)
+    ]
+    return placed(condition, shape, indices)
 
 
 def some_lane(key: object, axis: int, extent: int) -> Term:
@@ -197,9 +203,5 @@ def with_solutions(
     if not isinstance(condition, Opaque) or condition.key not in solutions:
         return condition
     shape, solution = solutions[condition.key]
-    axes = (axis for axis, extent in enumerate(shape) if extent > 1)
-    lane_replacements: dict[Atom, Term | int] = {
-        Symbol("lane", axis, 0, shape[axis] - 1): index
-        for axis, index in zip(axes, condition.at, strict=True)
-    }
-    return solution.substitute(Substitution(lane_replacements)) if lane_replacements else solution
+    at = iter(condition.at)
+    return placed(solution, shape, [next(at) if extent > 1 else None for extent in shape])

@@ -77,13 +77,14 @@ def test_an_unknown_address_is_listed_with_its_reason(module):
     assert not list(sweep.meetings())
 
 
-def test_a_sweep_gives_up_after_too_many_elements(module, monkeypatch):
-    monkeypatch.setattr(sweeping, "MOST_ELEMENTS", 3)
+@pytest.mark.parametrize("limited", ["elements", "cells"])
+def test_a_sweep_gives_up_after_too_much(module, monkeypatch, limited):
+    monkeypatch.setattr(sweeping, f"MOST_{limited.upper()}", 3)
     store = next(op for op in module.ops if op.name == "tt.store")
     sweep = Sweep(module, shared_storage(module))
     sweep.access(access(store, 1, 4, [0, 4, 8, 12], [0, 0, 1, 1]))
 
-    assert "more than 3 elements" in sweep.failure
+    assert f"more than 3 {limited}" in sweep.failure
 
 
 def test_only_touched_cells_of_a_huge_storage_are_kept(module):
@@ -99,15 +100,6 @@ def test_only_touched_cells_of_a_huge_storage_are_kept(module):
     assert sweep.failure is None
     met = {byte for meeting in sweep.meetings() for byte in meeting.bytes.tolist()}
     assert met == {size - 2, size - 1, *range(1 << 35, (1 << 35) + 4)}
-
-
-def test_a_sweep_gives_up_after_too_many_cells(module, monkeypatch):
-    monkeypatch.setattr(sweeping, "MOST_CELLS", 3)
-    store = next(op for op in module.ops if op.name == "tt.store")
-    sweep = Sweep(module, shared_storage(module))
-    sweep.access(access(store, 1, 4, [0, 4, 8, 12], [0, 0, 1, 1]))
-
-    assert "more than 3 cells" in sweep.failure
 
 
 def test_atomics_of_a_grid_barrier_acquire_and_release():

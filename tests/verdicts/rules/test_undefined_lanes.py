@@ -169,6 +169,15 @@ def test_undefined_lanes_are_followed_through_a_function_called_twice(whole):
     assert found
 
 
+@pytest.mark.parametrize("masks", [False, True])
+@pytest.mark.parametrize(("first", "second"), [(51, 0), (0, 51)])
+def test_uses_and_loops_in_a_function_are_those_of_each_call(first, second, masks):
+    x, out = tensor(64, dtype="i32"), tensor(2, dtype="i32")
+    sums = call(kernels.sums, (1,), x=x, out=out, n=50, first=first, second=second, MASKS=masks)
+
+    assert {verdict for _, verdict in answers(sums)} & {"violation", "unknown"}
+
+
 @pytest.mark.parametrize(
     ("flags", "verdict"),
     [([1] * 50 + [0] * 14, "unknown"), ([0] * 63 + [1], "violation"), (None, "unknown")],
@@ -188,14 +197,6 @@ def test_a_sink_that_depends_on_contents_is_decided_by_a_run_if_they_were_record
     else:
         names = "x" if flags else "x, wanted"
         assert f", and made-up contents of {names}, do not differ" in found.reason
-
-
-def test_undefined_lanes_are_traced_once_per_kernel():
-    transposed = {"x": tensor(10, 14), "out": tensor(14, 10), "rows": 10, "columns": 14}
-    one = call(kernels.transposed, (1,), **transposed, BLOCK=16)
-    other = call(kernels.transposed, (2,), **transposed, BLOCK=16)
-
-    assert sinks_of(one.module) is sinks_of(other.module)
 
 
 @pytest.mark.parametrize("data", [None, np.arange(16, dtype=np.int32)])
