@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kvtrace.ir.attributes import DenseAttribute, IntegerAttribute
 from kvtrace.ir.integers import PREDICATES
@@ -24,6 +24,9 @@ _Binary = Callable[[Term, Term, int], Term]
 _Logic = Callable[[Condition, Condition], Condition]
 
 _MOST_PRODUCTS = 1024
+
+RULES: Final[dict[str, _Binary]] = {}
+"""Functions of two integers and their width, by op: the ideal result, or that of unsigned ones."""
 
 
 def unsigned(term: Term, bits: int) -> Term:
@@ -90,6 +93,7 @@ def _register(
             return
         walk.set_computed(op, rule(left, right, bits or 64))
 
+    RULES[name] = rule
     meaning(name)(binary)
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from kvtrace.ir import Op
+from kvtrace.ir.integers import PREDICATES
 from kvtrace.ir.model import number_of
-from kvtrace.ir.ops import MODULAR, SIGNED, operator_of
+from kvtrace.ir.ops import MODULAR, operator_of
 from kvtrace.symbolic.bits import wrapped
-from kvtrace.symbolic.conditions import Condition, Opaque, at_least, equal, less
-from kvtrace.symbolic.functions import choice, quotient
+from kvtrace.symbolic.conditions import Condition, Opaque
+from kvtrace.symbolic.functions import choice
+from kvtrace.symbolic.meanings.arith import RULES, comparison
 from kvtrace.symbolic.terms import Term
 from kvtrace.symbolic.trees.tree import Tree
 
@@ -56,29 +58,15 @@ def folded_formula(op: Op, kind: str, parts: Sequence[Tree]) -> Term | Condition
     result: Term | None = None
     match operator_of(op), [part.detail[0] for part in parts]:
         case "compare", [Term() as left, Term() as right]:
-            compare = _COMPARING.get(number_of(op, "predicate"))
-            return None if compare is None else compare(left, right)
+            predicate = number_of(op, "predicate")
+            is_unsigned = PREDICATES[predicate][0] == "u"
+            return None if is_unsigned else comparison(left, right, predicate, bits)
         case "where", [Condition() as condition, Term() as then, Term() as otherwise]:
             result = choice(condition, then, otherwise)
-        case "+", [Term() as left, Term() as right]:
-            result = left + right
-        case "-", [Term() as left, Term() as right]:
-            result = left - right
-        case "*", [Term() as left, Term() as right]:
-            result = left * right
-        case "<<", [Term() as left, Term(constant=int(count))] if 0 <= count < bits:
-            result = left * (1 << count)
-        case ">>", [Term() as left, Term(constant=int(count))] if 0 <= count < bits:
-            whole = left if op.name in SIGNED else wrapped(left, bits, signed=False)
-            result = quotient(whole, 1 << count, floor=True)
+        case "+" | "-" | "*" | "<<" | ">>" as operator, [Term() as left, Term() as right]:
+            is_shift, count = operator in ("<<", ">>"), right.constant
+            if not is_shift or (count is not None and 0 <= count < bits):
+                result = RULES[op.name](left, right, bits)
         case "cast", [Term() as left] if op.name in MODULAR:
             result = left
     return None if result is None or bits == 1 else wrapped(result, bits, signed=True)
-
-
-#: Comparisons of signed integers, by their number in arith.cmpi.
-_COMPARING: Final[Mapping[int, Callable[[Term, Term], Condition]]] = {
-    0: equal, 1: lambda left, right: ~equal(left, right), 2: less,
-    3: lambda left, right: at_least(right, left), 4: lambda left, right: less(right, left),
-    5: at_least,
-}  # fmt: skip
