@@ -52,13 +52,15 @@ from kvtrace.ir.types import FloatType, element_of, integer_bits, is_pointer, sh
 from kvtrace.ir.updates import positions_of
 from kvtrace.symbolic.conditions import TRUE, Condition, Opaque, at_least, conjunction
 from kvtrace.symbolic.hashes import is_hash, is_mixed
-from kvtrace.symbolic.meanings.tt_shape import lanes_of
+from kvtrace.symbolic.meanings.tt_shape import lanes_of, source_indices
 from kvtrace.symbolic.summary import Access, Arithmetic, BlockPointer, Place, Pointer, Summary
 from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term, lane, signed_range
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.comparisons import Compared, compared, compared_together, is_unsigned
 from kvtrace.verdicts.deciding import Purpose, modular_ops, selected_operands, stored_index
-from kvtrace.verdicts.lanes import Lanes, lanes_before, lanes_of_operand
+
+Lanes = tuple[Term, ...] | None
+"""The index along each axis of a value as terms of the access's lanes; None if unknown."""
 
 _UNSIGNED: Final = named(lambda row: row.reading in ("unsigned", "mixing"))
 _WIDTH_SENSITIVE: Final = _UNSIGNED | named(lambda row: row.reading == "signed")
@@ -283,13 +285,15 @@ class _UseSearch:
             for operand in op.operands:
                 self._trace(operand, lanes if shape_of(operand.type) else (), purpose)
         elif operator in ("expand_dims", "trans", "reshape"):
-            self._trace(op.operand("source"), lanes_before(op, lanes), purpose)
+            source_lanes = None if lanes is None else source_indices(op, 0, lanes)
+            self._trace(op.operand("source"), source_lanes, purpose)
         elif name in SIGNED or name in _UNSIGNED:
             for operand in op.operands:
                 self._trace(operand, lanes, purpose, by=op, signed=name in SIGNED)
         elif name in MODULAR:
+            part_lanes = None if operator in ("join", "split", "cat") else lanes
             for operand in op.operands:
-                self._trace(operand, lanes_of_operand(operand, op, lanes), purpose)
+                self._trace(operand, part_lanes if shape_of(operand.type) else (), purpose)
         elif operator == "<<":
             self._trace(op.operand("left"), lanes, purpose)
             self._trace(op.operand("right"), lanes, purpose, by=op)

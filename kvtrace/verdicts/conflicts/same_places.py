@@ -21,7 +21,6 @@ from kvtrace.symbolic.trees.formulas import Coordinates
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.same_values import EqualitySearch, source_key
 from kvtrace.verdicts.conflicts.sharers import Sharer
-from kvtrace.verdicts.lanes import broadcast_lanes
 
 Part = tuple[int, Coordinates]
 """A summand of an index: the id of a value, and its lanes."""
@@ -54,6 +53,14 @@ def _part(value: Value, lanes: Coordinates) -> Part:
     return value.id, tuple(term for term, extent in zip(lanes, extents, strict=True) if extent > 1)
 
 
+def _before_spreading(source: Value, lanes: Coordinates) -> Coordinates:
+    """Return the indices of a value that is repeated to elements at `lanes`."""
+    extents = shape_of(source.type)
+    if len(extents) != len(lanes):
+        return (ZERO,) * len(extents)
+    return tuple(ZERO if n == 1 else index for n, index in zip(extents, lanes, strict=True))
+
+
 class _IndexSearch(EqualitySearch):
     """A search for equal values where the sum of the parts of an `index` is equal on both sides."""
 
@@ -71,14 +78,14 @@ class _IndexSearch(EqualitySearch):
         while True:
             source = value_before(pointer, SPREADING)
             if source is not pointer:
-                pointer, lanes = source, broadcast_lanes(source, lanes)
+                pointer, lanes = source, _before_spreading(source, lanes)
             op = pointer.owner
             row = KINDS.get(op.name) if isinstance(op, Op) else None
             if not isinstance(op, Op) or row is None or not row.has("offset"):
                 return pointer, tuple(sorted(parts, key=lambda part: part[0]))
             offset = value_before(op.operand("offset"), SPREADING)
             if offset.id not in self.parameters and constant_of(offset) is None:
-                parts.append(_part(offset, broadcast_lanes(offset, lanes)))
+                parts.append(_part(offset, _before_spreading(offset, lanes)))
             pointer = op.operand("pointer")
 
     def is_known(self, value: Value, lanes: Coordinates) -> bool:

@@ -23,12 +23,12 @@ from kvtrace.ir.types import shape_of
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.conditions import at_least
 from kvtrace.symbolic.expressions import value_expression
+from kvtrace.symbolic.meanings.tt_shape import source_indices
 from kvtrace.symbolic.prover import Point, Proven, Refuted, nominal_seconds, prove
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Symbol, Term, as_term
 from kvtrace.text import plural
 from kvtrace.verdicts.binding import BoundCall
-from kvtrace.verdicts.lanes import Lanes, lanes_before
 from kvtrace.verdicts.replaying import NOT_REPRODUCED, WITNESS_LANES, run
 from kvtrace.verdicts.rules.evaluated import EvaluatedBounds, outside_verdict, undecided_verdict
 from kvtrace.verdicts.verdict import Verdict
@@ -70,11 +70,11 @@ def _extent(tensor: TensorArgument) -> str:
 
 
 def _compared_values(
-    bound: BoundCall, access: Access, defect: OutOfBounds, value: Value, lanes: Lanes
+    bound: BoundCall, access: Access, defect: OutOfBounds, value: Value, lanes: tuple[Term, ...]
 ) -> Iterator[tuple[str, int]]:
     """Yield each integer expression that a mask compares, with its value in a lane."""
     op = value.owner
-    if not isinstance(op, Op) or lanes is None:
+    if not isinstance(op, Op):
         return
     operator = operator_of(op)
     if op.name in SPREADING:
@@ -83,7 +83,7 @@ def _compared_values(
         yield from _compared_values(bound, access, defect, source, source_lanes)
     elif operator in ("expand_dims", "trans", "reshape"):
         source = op.operand("source")
-        yield from _compared_values(bound, access, defect, source, lanes_before(op, lanes))
+        yield from _compared_values(bound, access, defect, source, source_indices(op, 0, lanes))
     elif operator == "&":
         for name in ("left", "right"):
             yield from _compared_values(bound, access, defect, op.operand(name), lanes)
