@@ -303,14 +303,15 @@ def _row_lines(
     lines = []
     for line_index in range(max(len(cell_lines) for cell_lines, _, _ in blocks)):
         line = [
-            _padded(cell_lines[line_index] if line_index < len(cell_lines) else "", room, right)
+            padded(cell_lines[line_index] if line_index < len(cell_lines) else "", room, right)
             for cell_lines, room, right in blocks
         ]
         lines.append((indent + "  ".join(line)).rstrip())
     return lines
 
 
-def _padded(text: str, room: int, right: bool) -> str:
+def padded(text: str, room: int, right: bool) -> str:
+    """Return a text padded to a width, on the left if `right`."""
     blank = " " * (room - display_width(text))
     return blank + text if right else text + blank
 

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from kvtrace.converters.query.csv import safe_text
-from kvtrace.text import display_width, distinct, printable
+from kvtrace.text import display_width, distinct, padded, printable
 
 #: Range of the width to which cells are shortened until a table fits the terminal.
 _WIDEST_CELL, _NARROWEST_CELL = 60, 16
@@ -72,7 +72,7 @@ def table_lines(
     numeric = [_is_numeric(column) for column in zip(*rows, strict=True)] or [False] * len(header)
     rules = ["-" * min(size, size if width is None else width - 2) for size in column_widths]
     lines = [
-        "  ".join(_padded(*cell) for cell in zip(row, column_widths, numeric, strict=True)).rstrip()
+        "  ".join(padded(*cell) for cell in zip(row, column_widths, numeric, strict=True)).rstrip()
         for row in (header, rules, *cells)
     ]
     return [*lines, f"({len(rows):,} row{'' if len(rows) == 1 else 's'})"]
@@ -83,11 +83,6 @@ def _is_numeric(column: Sequence[Any]) -> bool:
     return bool(values) and all(
         isinstance(value, int | float | Decimal) and not isinstance(value, bool) for value in values
     )
-
-
-def _padded(cell: str, size: int, numeric: bool) -> str:
-    blank = " " * (size - display_width(cell))
-    return blank + cell if numeric else cell + blank
 
 
 def _cell_text(value: Any) -> str:

@@ -254,11 +254,6 @@ def solvable_symbol(position: Term, replaced: Iterable[Atom]) -> Symbol | None:
     return min(choices, key=lambda atom: (order.index(atom.kind), atom.order), default=None)
 
 
-def divided_by(term: Term, divisor: int) -> Term:
-    """Return a term divided by a number that divides all its coefficients."""
-    return Term({monomial: number // divisor for monomial, number in term.coefficients.items()})
-
-
 def split_axis(output: Output, divisor: Term, length: int) -> Output:
     """Return an output whose outermost axis is split into its index's quotient and remainder.
 

@@ -19,7 +19,6 @@ from kvtrace.addons.invariance.coordinates import (
     Unfollowed,
     byte_strides,
     coordinate,
-    divided_by,
     divided_index,
     divided_parts,
     division_step,
@@ -32,7 +31,14 @@ from kvtrace.addons.invariance.coordinates import (
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.symbolic.bits import Bitwise, bitwise
 from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction, in_order, less
-from kvtrace.symbolic.functions import Quotient, Remainder, quotient, remainder, single
+from kvtrace.symbolic.functions import (
+    Quotient,
+    Remainder,
+    multiples,
+    quotient,
+    remainder,
+    single,
+)
 from kvtrace.symbolic.prover import Given, Ranges, follows
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import (
@@ -231,7 +237,7 @@ class _Coordinates:
             self._is_whole = False
         elif constant:
             steps[()] = constant
-        return divisor, divided_by(Term(steps), divisor)
+        return divisor, multiples(Term(steps), divisor)[0]
 
     def _stays_below(self, inner: Term, reach: int) -> bool:
         """Return whether an inner position is within 0 and the outer axis's step."""
@@ -471,7 +477,7 @@ class _Coordinates:
         step = gcd(*blocks.coefficients.values())
         if self._last_lane(lane, step) >= step:
             return
-        block_number = divided_by(blocks, step)
+        block_number, _ = multiples(blocks, step)
         for monomial, factor in block_number.coefficients.items():
             atom = monomial[0]
             others = block_number - atom.term

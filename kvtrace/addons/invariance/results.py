@@ -32,6 +32,7 @@ from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.trace import Selection
 from kvtrace.symbolic.trees.tree import Tree
 from kvtrace.text import plural
+from kvtrace.verdicts.sizes.unwritten import elements_of
 
 _WORST: Final[tuple[Outcome, ...]] = ("unknown", "depends", "whole", "proven")
 _MOST_CALLS: Final = 8
@@ -110,15 +111,9 @@ def _note_unseen(outputs: Sequence[OutputResult]) -> None:
 
 def _selected_calls(calls: Sequence[Call]) -> list[Call]:
     """Return at most `_MOST_CALLS` calls of a variant, from the smallest to the largest tensors."""
-    ordered = sorted(calls, key=_count_elements)
+    ordered = sorted(calls, key=elements_of)
     step = max(1, -(-len(ordered) // _MOST_CALLS))
     return [*ordered[:-1:step], ordered[-1]]
-
-
-def _count_elements(call: Call) -> int:
-    return sum(
-        prod(argument.shape) for argument in call.arguments if isinstance(argument, TensorArgument)
-    )
 
 
 def _judge_kernel(
@@ -134,7 +129,7 @@ def _judge_kernel(
     growing = _growing_axes([call for call, _ in calls])
     deadline, unjudged = thread_time() + (inf if seconds is None else seconds), 0
     kernels: list[Kernel] = []
-    for call, variant in sorted(calls, key=lambda pair: -_count_elements(pair[0])):
+    for call, variant in sorted(calls, key=lambda pair: -elements_of(pair[0])):
         if results and thread_time() > deadline:
             unjudged += 1
             continue

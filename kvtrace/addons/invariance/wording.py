@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.addons.invariance.coordinates import number_of_coordinate
 from kvtrace.ir.floats import FORMATS, float_from_bits
+from kvtrace.ir.integers import PREDICATES
 from kvtrace.ir.ops import KINDS
 from kvtrace.symbolic.conditions import Condition
 from kvtrace.symbolic.expressions import condition_expression, expression
@@ -29,10 +30,7 @@ _FLOATS: Final = (
     "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord",
     "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true",
 )  # fmt: skip
-_INTEGERS: Final = (
-    "eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge",
-)  # fmt: skip
-"""Predicates of comparisons, as their attributes number them."""
+"""Predicates of comparisons of floats, as their attributes number them."""
 
 
 def formula_text(
@@ -109,7 +107,7 @@ def _attribute_texts(name: str, attributes: Mapping[str, str]) -> Iterator[str]:
     """Yield the predicate of a comparison, or the symbol of a library call."""
     numbers = re.findall(r"\d+", attributes.get("predicate", ""))
     if numbers:
-        names = _FLOATS if name.endswith("f") else _INTEGERS
+        names = _FLOATS if name.endswith("f") else PREDICATES
         yield names[int(numbers[0])]
     yield from re.findall(r"'(\w+)'", attributes.get("symbol", ""))[:1]
 

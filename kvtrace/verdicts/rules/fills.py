@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from math import nan, prod
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,7 +33,7 @@ from kvtrace.verdicts.replaying import (
     run_with,
     witness_at,
 )
-from kvtrace.verdicts.rules.watched_values import numbers_of
+from kvtrace.verdicts.rules.watched_values import inspecting, numbers_of
 from kvtrace.verdicts.verdict import Witness
 
 if TYPE_CHECKING:
@@ -96,7 +97,8 @@ class _LaneFiller(Instrument):
             step = filling_masked(op, mask, step, self._numbers)
         for observed_value in self.snapshots:
             if observed_value.op is op:
-                step = self._recording(observed_value, step)
+                record = partial(self._record, observed_value)
+                step = inspecting(op, observed_value.value, step, record)
         return step
 
     def _merged_mask(self, op: Op) -> Value | None:
@@ -117,18 +119,6 @@ class _LaneFiller(Instrument):
         indices = np.arange(prod(shape), dtype=np.int64).reshape(shape)
         numbers = 100 + (11 * self._fill_count + 5 * indices) % 27
         return (numbers % 2 if dtype.kind == "b" else numbers).astype(dtype)
-
-    def _recording(self, observed_value: ObservedValue, step: Step) -> Step:
-        is_operand = any(operand is observed_value.value for operand in observed_value.op.operands)
-
-        def observed(values: list[Any], scope: Any) -> None:
-            if is_operand:
-                self._record(observed_value, values, scope)
-            step(values, scope)
-            if not is_operand:
-                self._record(observed_value, values, scope)
-
-        return observed
 
     def _record(self, observed_value: ObservedValue, values: list[Any], scope: Any) -> None:
         numbers = _numbers(values[observed_value.value.id], observed_value.value.type)

@@ -62,21 +62,10 @@ class ValueWatch(Watch):
 
     def wrapped(self, op: Op, step: Step) -> Step:
         """Wrap the op so that the value is tested."""
-        if op is not self._op:
-            return step
-        value_id = self._value.id
-        is_operand = any(value is self._value for value in op.operands)
+        return inspecting(op, self._value, step, self._inspect) if op is self._op else step
 
-        def watched(values: list[Any], scope: Any) -> None:
-            if is_operand:
-                self._inspect(values[value_id], scope)
-            step(values, scope)
-            if not is_operand:
-                self._inspect(values[value_id], scope)
-
-        return watched
-
-    def _inspect(self, value: Any, scope: Any) -> None:
+    def _inspect(self, values: list[Any], scope: Any) -> None:
+        value = values[self._value.id]
         numbers = numbers_of(value, self._value.type) if scope.certain else None
         if numbers is None:
             self.hidden = True
@@ -86,6 +75,18 @@ class ValueWatch(Watch):
             row, *lane = map(int, positions[0])
             self.number = int(numbers[tuple(positions[0])])
             self.end_at(scope, row, lane)
+
+
+def inspecting(op: Op, value: Value, step: Step, inspect: Step) -> Step:
+    """Return a step that inspects a value, before the op where it is an operand, else after it."""
+    is_operand = any(operand is value for operand in op.operands)
+    first, second = (inspect, step) if is_operand else (step, inspect)
+
+    def inspected(values: list[Any], scope: Any) -> None:
+        first(values, scope)
+        second(values, scope)
+
+    return inspected
 
 
 def numbers_of(value: Any, type_: Type) -> Any:

@@ -15,7 +15,15 @@ from math import gcd
 from typing import Final, TypeVar
 
 from kvtrace.symbolic.conditions import Condition, at_least, conjunction, equal, in_order
-from kvtrace.symbolic.functions import Choice, Maximum, Minimum, Quotient, Remainder, quotient
+from kvtrace.symbolic.functions import (
+    Choice,
+    Maximum,
+    Minimum,
+    Quotient,
+    Remainder,
+    multiples,
+    quotient,
+)
 from kvtrace.symbolic.prover import Given, follows
 from kvtrace.symbolic.terms import ZERO, Atom, Monomial, Symbol, Term, as_term, programs
 
@@ -249,13 +257,9 @@ def _cancelling_step(coefficient: Term, fact_coefficient: Term, fact: Term) -> S
         scale = number // divisor
         if scale > _MAX_SCALE:
             return None
-        return Step(scale, _divided_exactly(coefficient, divisor), fact)
+        return Step(scale, multiples(coefficient, divisor)[0], fact)
     factor = exact_quotient(coefficient, fact_coefficient)
     return None if factor is None or factor.low < 0 else Step(1, factor, fact)
-
-
-def _divided_exactly(term: Term, number: int) -> Term:
-    return Term({monomial: value // number for monomial, value in term.coefficients.items()})
 
 
 def exact_quotient(term: Term, divisor: Term) -> Term | None:
