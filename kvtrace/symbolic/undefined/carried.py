@@ -43,7 +43,7 @@ _PARTS: Final = ("surely", "possibly")
 class CarriedValue:
     """A value that a loop carries: its taint before the loop, in a trip, and after that trip."""
 
-    def __init__(self, key: tuple[int, int], shape: Shape, initial: Undefined) -> None:
+    def __init__(self, key: tuple[object, int], shape: Shape, initial: Undefined) -> None:
         self.key = key
         self.shape = shape
         self.initial = initial

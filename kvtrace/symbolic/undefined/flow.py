@@ -34,9 +34,9 @@ from kvtrace.ir.types import SharedType, shape_of
 from kvtrace.ir.updates import DATA
 from kvtrace.symbolic.conditions import TRUE, Condition, Opaque, disjunction
 from kvtrace.symbolic.meanings.tt_shape import lanes_of, reshaped_indices
-from kvtrace.symbolic.summary import Access, Place, Summary
+from kvtrace.symbolic.summary import Access, Formula, Place, Summary
 from kvtrace.symbolic.taint import leaves_lanes, tainted, undefined_cause
-from kvtrace.symbolic.terms import Substitution, lane
+from kvtrace.symbolic.terms import Key, Substitution, lane
 from kvtrace.symbolic.undefined.carried import CarriedValue, solved
 from kvtrace.symbolic.undefined.definedness import (
     NOWHERE,
@@ -47,14 +47,13 @@ from kvtrace.symbolic.undefined.definedness import (
     simplified_by,
     united_taint,
 )
-from kvtrace.symbolic.undefined.meanings import anywhere, meaning_of
+from kvtrace.symbolic.undefined.meanings import meaning_of
 from kvtrace.symbolic.walk import summarize
 
 Use = Literal["value", "address", "mask", "branch"]
 _Calls = tuple[Op, ...]
 """The calls around an op, outermost first."""
 
-_CALLED_TWICE: Final = "it is in a function that is called from several places"
 _SHARED: Final = "it passes through shared memory"
 _BLOCKS: Final = "it is carried by a loop made of branches between blocks"
 
@@ -95,7 +94,7 @@ class Taints:
         self._loops = {(loop.op, loop.calls): loop for loop in summary.loops}
         self._sinks: dict[tuple[object, ...], Sink] = {}
         self._calls: _Calls = ()
-        self._is_imprecise = False
+        self._is_called_once = True
 
     def sinks(self) -> tuple[Sink, ...]:
         """Propagate taint through the kernel, and return the sinks that it reaches."""
@@ -106,6 +105,15 @@ class Taints:
     def of(self, value: Value) -> Undefined:
         """Return the taint of a value."""
         return self._values.get(value.id, NOWHERE)
+
+    def formula(self, value: Value) -> Formula | None:
+        """Return a value's formula; None in a function of several calls, whose formulas differ."""
+        return self.summary.values.get(value.id) if self._is_called_once else None
+
+    def key(self, op: Op) -> Key:
+        """Return the key of symbols of an op: its index, with those of the calls around it."""
+        calls = (call.index for call in self._calls)
+        return (op.index, *calls) if self._calls else op.index
 
     def _set_copies(self, values: Iterable[Value]) -> None:
         """Set the taint of values to that of the values that they may be copies of."""
@@ -163,8 +171,6 @@ class Taints:
     def _computed(self, op: Op, value: Value) -> Undefined:
         if undefined_cause(op):
             return Undefined(TRUE, TRUE, frozenset((op,)))
-        if self._is_imprecise:
-            return united_taint(anywhere(self, operand, op) for operand in op.operands)
         return meaning_of(op)(self, op, value)
 
     def _share(self, op: Op) -> None:
@@ -189,8 +195,6 @@ class Taints:
             self._values[op.results[0].id] = self._loaded(op)
 
     def _loaded(self, op: Op) -> Undefined:
-        if self._is_imprecise:
-            return self._not_followed(op.results[0], _CALLED_TWICE, frozenset((op,)))
         off = ~self.mask(op)
         if leaves_lanes(op):
             return limited_taint(off, off, frozenset((op,)))
@@ -200,7 +204,7 @@ class Taints:
         """Return the condition under which lanes of a load are active."""
         masks = [access.mask for access in self._accesses[op, self._calls]]
         mask = mask_of(op)
-        formula = None if mask is None else self.summary.values.get(mask.id)
+        formula = None if mask is None else self.formula(mask)
         if len(masks) > 1 and isinstance(formula, Condition):
             return formula  # simpler than the masks by argument
         return disjunction(masks)
@@ -209,13 +213,12 @@ class Taints:
         """Return an opaque condition over the lanes of an op's result."""
         shape = shape_of(op.results[0].type)
         lanes = (lane(axis, extent) for axis, extent in enumerate(shape) if extent > 1)
-        return Opaque(("undefined", op.index), reason, tuple(lanes))
+        return Opaque(("undefined", self.key(op)), reason, tuple(lanes))
 
     def _place(self, op: Op) -> Place | None:
-        """Return an op's place, without conditions where they are those of another call."""
-        place = None if op.block is None else self.summary.places.get(op.block)
-        if place is not None and self._is_imprecise:
-            return Place(op, TRUE, (), self._calls)
+        """Return an op's place, under the conditions of the first call where calls differ."""
+        block = (op if self._is_called_once else self._calls[0]).block
+        place = None if block is None else self.summary.places.get(block)
         return None if place is None else replace(place, op=op)
 
     def _note_use(self, op: Op, name: str, value: Value, use: Use, place: Place | None) -> None:
@@ -249,7 +252,7 @@ class Taints:
             for block in region.blocks:
                 self._block(block)
         self._set_copies(op.results)
-        formulas = [self.summary.values.get(value.id) for value in deciding(op)]
+        formulas = [self.formula(value) for value in deciding(op)]
         for value in op.results:
             match formulas, self._flow.origins(value):
                 case [Condition() as condition], [first, second]:
@@ -277,7 +280,7 @@ class Taints:
         passed = terminator(op, -1).group("passed")
         carried = {
             argument: CarriedValue(
-                (op.index, argument.position), shape_of(argument.type), self.of(initial)
+                (self.key(op), argument.position), shape_of(argument.type), self.of(initial)
             )
             for argument, initial in zip(arguments, op.group("initial"), strict=True)
             if argument.id in self._tainted
@@ -298,14 +301,11 @@ class Taints:
             self._values[result.id] = self.of(last).mapped(at_end)
 
     def _call(self, op: Op, function: Op) -> None:
-        outside = self._calls, self._is_imprecise
+        outside = self._calls, self._is_called_once
         self._calls = (*self._calls, op)
-        self._is_imprecise |= len(self._flow.callers(function)) > 1
+        self._is_called_once &= len(self._flow.callers(function)) == 1
         for argument, value in zip(Function(function).arguments, op.operands, strict=True):
-            taint = self.of(value)
-            if self._is_imprecise and not taint.is_nowhere:
-                taint = self._not_followed(value, _CALLED_TWICE, taint.sources)
-            self._values[argument.id] = taint
+            self._values[argument.id] = self.of(value)
         self._function(Function(function))
-        self._calls, self._is_imprecise = outside
+        self._calls, self._is_called_once = outside
         self._set_copies(op.results)

@@ -43,7 +43,7 @@ def zeros(taints: Taints, value: Value, number: float = 0.0, depth: int = _DEEPE
 
     The number is 0 or minus infinity.
     """
-    formula = taints.summary.values.get(value.id)
+    formula = taints.formula(value)
     if number == 0 and isinstance(formula, Term):
         return equal(formula)
     if number == 0 and isinstance(formula, Condition):
@@ -66,7 +66,7 @@ def zeros(taints: Taints, value: Value, number: float = 0.0, depth: int = _DEEPE
     if number == 0 and operator == "exp":
         return of("source", float("-inf"))
     if operator == "where":
-        condition = taints.summary.values.get(op.operand("condition").id)
+        condition = taints.formula(op.operand("condition"))
         if not isinstance(condition, Condition):
             return FALSE
         return (condition & of("first")) | (~condition & of("second"))
@@ -91,7 +91,7 @@ def as_shaped(taints: Taints, value: Value, op: Op, shape: tuple[int, ...]) -> U
 
 def anywhere(taints: Taints, value: Value, op: Op) -> Undefined:
     """Return a taint with the condition that any element of a value is undefined."""
-    shape, key = shape_of(value.type), (op.index, value.id)
+    shape, key = shape_of(value.type), (taints.key(op), value.id)
     return taints.of(value).mapped(
         lambda condition: somewhere(condition, shape, range(len(shape)), key)
     )
@@ -111,7 +111,7 @@ def _moved(op: Op, result: Value, condition: Condition) -> Condition:
 def select(taints: Taints, op: Op, _: Value) -> Undefined:
     """Return the chosen operand's taint, united with the condition's."""
     chooser, first, second = (op.operand(name) for name in ("condition", "first", "second"))
-    formula = taints.summary.values.get(chooser.id)
+    formula = taints.formula(chooser)
     condition = formula if isinstance(formula, Condition) else taints.unknown(
         op, "a condition that is not followed"
     )  # fmt: skip
@@ -128,7 +128,7 @@ def logic(taints: Taints, op: Op, result: Value) -> Undefined:
     if left_taint.is_nowhere == right_taint.is_nowhere:
         return united_taint((left_taint, right_taint))
     undefined, defined = (right_taint, left) if left_taint.is_nowhere else (left_taint, right)
-    defined_formula = taints.summary.values.get(defined.id)
+    defined_formula = taints.formula(defined)
     if isinstance(defined_formula, Condition):
         is_undecided = defined_formula if operator_of(op) == "&" else ~defined_formula
         return undefined.mapped(lambda condition: condition & is_undecided)
@@ -185,7 +185,7 @@ def dot(taints: Taints, op: Op, _: Value) -> Undefined:
     """Return a matrix product's taint, spread along the depth."""
     left, right, added = (op.operand(name) for name in ("left", "right", "added"))
     shape, rank = shape_of(left.type), len(shape_of(left.type))
-    depth = some_lane(op.index, rank, shape[-1])
+    depth = some_lane(taints.key(op), rank, shape[-1])
 
     of_left = _at_index(shape, rank - 1, depth)
     of_right = _at_index(shape_of(right.type), rank - 2, depth)
@@ -203,17 +203,19 @@ def reduce(taints: Taints, op: Op, _: Value) -> Undefined:
     axis, shape = number_of(op, "axis"), shape_of(op.group("source")[0].type)
     lane_terms = [lane(i - 1, n) if i > axis else None for i, n in enumerate(shape)]
     return united_taint(map(taints.of, op.operands)).mapped(
-        lambda condition: placed(somewhere(condition, shape, (axis,), op.index), shape, lane_terms)
+        lambda condition: placed(
+            somewhere(condition, shape, (axis,), taints.key(op)), shape, lane_terms
+        )
     )
 
 
 def scan(taints: Taints, op: Op, _: Value) -> Undefined:
     """Return a scan's taint, spread along the axis from each element on."""
     axis, shape = number_of(op, "axis"), shape_of(op.group("source")[0].type)
-    index, earlier_index = lane(axis, shape[axis]), some_lane(op.index, axis, shape[axis])
+    index, earlier_index = lane(axis, shape[axis]), some_lane(taints.key(op), axis, shape[axis])
     distance = index - earlier_index if not number_of(op, "reverse") else earlier_index - index
     return united_taint(map(taints.of, op.operands)).mapped(
-        lambda condition: at_least(distance) & somewhere(condition, shape, (axis,), op.index)
+        lambda condition: at_least(distance) & somewhere(condition, shape, (axis,), taints.key(op))
     )
 
 
@@ -228,8 +230,10 @@ def gather(taints: Taints, op: Op, _: Value) -> Undefined:
     """Return the taint of gathered elements, united with the index's taint."""
     source, index = op.operand("source"), op.operand("index")
     axis, shape = number_of(op, "axis"), shape_of(source.type)
-    formula = taints.summary.values.get(index.id)
-    gathered = formula if isinstance(formula, Term) else some_lane(op.index, axis, shape[axis])
+    formula = taints.formula(index)
+    gathered = (
+        formula if isinstance(formula, Term) else some_lane(taints.key(op), axis, shape[axis])
+    )
     gathered_taint = taints.of(source).mapped(_at_index(shape, axis, gathered))
     return united_taint((gathered_taint, taints.of(index)))
 
@@ -239,12 +243,12 @@ def histogram(taints: Taints, op: Op, _: Value) -> Undefined:
     source, mask = op.operand("source"), op.optional("mask")
     counted = taints.of(source)
     if mask is not None:
-        formula = taints.summary.values.get(mask.id)
+        formula = taints.formula(mask)
         if isinstance(formula, Condition):
             counted = counted.mapped(lambda condition: formula & condition)
         counted = united_taint((counted, taints.of(mask)))
     shape = shape_of(source.type)
-    return counted.mapped(lambda condition: somewhere(condition, shape, (0,), op.index))
+    return counted.mapped(lambda condition: somewhere(condition, shape, (0,), taints.key(op)))
 
 
 Meaning = Callable[["Taints", Op, Value], Undefined]
