@@ -357,6 +357,15 @@ class BoundCall:
         claim = arithmetic.stays_in_width
         return follows(claim, given) or self.prove(claim, given)
 
+    def has_ideal_address(self, access: Access) -> bool:
+        """Return whether equal addresses are equal offsets: they are far from 2^64 bytes apart."""
+        low, high = signed_range(63)
+        smallest, largest = self.ranges.interval(access.offset)
+        if low <= smallest and largest <= high:
+            return True
+        claim = access.lies_within(low, high)
+        return isinstance(self.prove(claim, self.active(access)), Proven)
+
     def are_ideal(self, values: Iterable[Value]) -> bool:
         """Return whether no integer op or loop counter that feeds the values may wrap around."""
         feeders = feeding_values_and_trips(values, self.call.module)

@@ -439,3 +439,16 @@ def to_chosen_starts(out, chosen, starts, BLOCK: tl.constexpr):
     """Each program stores a block that begins where an index, chosen by another, says."""
     first = tl.load(starts + tl.load(chosen + tl.program_id(0)))
     tl.store(out + first + tl.arange(0, BLOCK), tl.program_id(0))
+
+
+@triton.jit
+def far_rows(x, out, step):
+    """Rows so far apart that the bytes of their places exceed 64 bits."""
+    row = tl.program_id(0).to(tl.int64) * step
+    tl.store(out + row + row, 1.0 * tl.program_id(0))
+
+
+@triton.jit
+def by_wide_index(index, x, out, OF_X: tl.constexpr):
+    place = tl.load(index + tl.program_id(0))
+    tl.store(out + place, tl.load(x + place) if OF_X else place)

@@ -60,6 +60,8 @@ class TouchedBytes:
             return
         origin = parts.origin_bytes
         self._extend(access.lowest + origin, access.highest + origin + access.element_bytes)
+        if min(access.lowest, -access.highest) < -(1 << 62):
+            self.problem = "its bytes are too far from their tensor"
         if self.problem:
             return
         patterns = patterns_of(parts, MOST_LANES)

@@ -111,6 +111,8 @@ class Boxing:
         for arithmetic in self.bound.arithmetic_of(access):
             if not isinstance(self.bound.width(arithmetic), Proven):
                 raise NoBoxes("an integer of its address or mask may wrap around")
+        if not self.bound.has_ideal_address(access):
+            raise NoBoxes("its address may wrap around at 64 bits")
         touched = TouchedBytes()
         mask = active.substitute(self._in_range)
         for choices, offset in ways(access.offset.substitute(self._in_range)):

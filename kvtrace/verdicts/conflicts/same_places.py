@@ -2,7 +2,8 @@
 
 Two programs that store to one element have the same index there, however it was computed. So they
 store the same value if it comes from constants, parameters, the index itself, and loads with the
-same index from tensors that the launch does not write.
+same index from tensors that the launch does not write. Indices of 64 bits may differ by 2^64 bytes:
+then elements as large, or 2 or 4 times as large, are the same, but the indices are not.
 
 Example: `tl.store(y + p, tl.load(x + p) * 2)`, where a loop over loaded group sizes gives `p`.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 from kvtrace.ir import Op, Value
 from kvtrace.ir.flow import constant_of, value_before
 from kvtrace.ir.ops import KINDS, SPREADING
-from kvtrace.ir.types import is_block_pointer, shape_of
+from kvtrace.ir.types import integer_bits, is_block_pointer, pointee_bytes, shape_of
 from kvtrace.symbolic.meanings.tt_shape import lanes_of
 from kvtrace.symbolic.prover import Given
 from kvtrace.symbolic.prover.digits import Common, Side
@@ -44,6 +45,11 @@ def store_same_value_at_same_index(bound: BoundCall, left: Sharer, right: Sharer
     if base is not other_base or base.id not in search.parameters:
         return False
     search.index = index if ops[0] is ops[1] else ()
+    if search.is_wide and not all(
+        a.unknown is None and bound.may_wrap(a) is None and bound.has_ideal_address(a)
+        for a in (left.access, right.access)
+    ):
+        search.far_bytes = left.access.element_bytes
     value = ops[0].operand("value")
     return search.conditions(value, lanes_of(shape_of(value.type))) == []
 
@@ -68,6 +74,8 @@ class _IndexSearch(EqualitySearch):
         nowhere = Side(ZERO, 1, Given((), bound.ranges))
         super().__init__(bound, Common(nowhere, nowhere), in_one_program=False)
         self.index: tuple[Part, ...] = ()
+        self.is_wide = False  #: a part has 64 bits
+        self.far_bytes: int | None = None  #: of an element, if indices of one element may differ
 
     def place(self, pointer: Value, lanes: Coordinates) -> tuple[Value, tuple[Part, ...]]:
         """Return the value that pointers are made of, and the numbers added to it, in elements.
@@ -86,6 +94,7 @@ class _IndexSearch(EqualitySearch):
             offset = value_before(op.operand("offset"), SPREADING)
             if offset.id not in self.parameters and constant_of(offset) is None:
                 parts.append(_part(offset, _before_spreading(offset, lanes)))
+                self.is_wide = self.is_wide or integer_bits(offset.type) == 64
             pointer = op.operand("pointer")
 
     def is_known(self, value: Value, lanes: Coordinates) -> bool:
@@ -95,9 +104,10 @@ class _IndexSearch(EqualitySearch):
         if self._enclosing_loops:
             return False  # it may be of another trip
         if self.index == (_part(value, lanes),):
-            return True
+            return self.far_bytes is None
         base, index = self.place(value, lanes)
-        return bool(index) and index == self.index and base.id in self.parameters
+        is_same_place = bool(index) and index == self.index and base.id in self.parameters
+        return is_same_place and not (self.far_bytes and pointee_bytes(base.type) % self.far_bytes)
 
     def _access_of(self, op: Op) -> None:
         """Return None, as no formula tells an index: pointers are followed."""

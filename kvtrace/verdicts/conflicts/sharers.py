@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 _SPREADING: Final = SPREADING | computing("expand_dims")
 _SUMS: Final = _SPREADING | (MODULAR & computing("+", "-", "*")) | computing("cast")
+ADDRESSES: Final = 1 << 64
+"""The count of addresses: an element 2^64 bytes further on is the same one."""
 _LEAVES: Final = GIVEN - computing("undefined")
 
 
@@ -43,8 +45,8 @@ class Sharer:
     """An access to a storage that the launch also writes (None: the storage is not known).
 
     `side` has the address; if the address is not known, `reason` says why. With a `modulus`, the
-    address is known only modulo that many bytes, since its integers may wrap around.
-    The mask's integers may wrap too, so the side then has no conditions.
+    address is known only modulo that many bytes, since its integers may wrap around, or its bytes
+    be 2^64 or more. The mask's integers may wrap, too: the side then has no conditions.
     """
 
     access: Access
@@ -117,15 +119,18 @@ def _tensor(bound: BoundCall, access: Access) -> TensorArgument | None:
 
 def _sharer(bound: BoundCall, access: Access, role: Role, tensor: TensorArgument) -> Sharer:
     form = bound.ranges.form(access.offset) + tensor.offset_bytes
+    reason = "its address may be computed from integers that wrap around"
     if _is_ideal(bound, access):
         side = Side(form, access.element_bytes, bound.active(access))
-        return Sharer(access, role, tensor.storage, side, None)
-    reason = "its address may be computed from integers that wrap around"
+        if bound.has_ideal_address(access):
+            return Sharer(access, role, tensor.storage, side, None)
+        return Sharer(access, role, tensor.storage, side, reason, ADDRESSES)
     bits = None if access.calls else _address_bits(access.op, in_one_program=False)
     if bits is None:
         return Sharer(access, role, tensor.storage, None, reason)
     side = Side(form, access.element_bytes, Given((), bound.ranges))
-    return Sharer(access, role, tensor.storage, side, reason, access.element_bytes << bits)
+    modulus = min(access.element_bytes << bits, ADDRESSES)
+    return Sharer(access, role, tensor.storage, side, reason, modulus)
 
 
 def _is_ideal(bound: BoundCall, access: Access) -> bool:
@@ -169,7 +174,7 @@ def as_in_one_program(bound: BoundCall, sharer: Sharer, shared: Shared) -> Share
     is_known = mask is not None and bound.are_ideal((mask,))
     given = Given(access.mask.conjuncts() if is_known else (), bound.ranges)
     side = Side(bound.ranges.form(address), width, given)
-    return replace(sharer, side=side, modulus=width << bits)
+    return replace(sharer, side=side, modulus=min(width << bits, ADDRESSES))
 
 
 def _address_bits(op: Op, *, in_one_program: bool) -> int | None:

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from corpus.kernels import memory
+from kvtrace.verdicts.judge import judge
 from tests.verdicts import calls
 from tests.verdicts import race_kernels as kernels
 from tests.verdicts.brute_force import bytes_of, linear, watched_run
@@ -368,3 +369,26 @@ def test_loading_entries_that_other_programs_stored_is_a_race(how):
 
 def test_an_entry_masked_off_by_the_store_does_not_count_as_stored():
     assert not any("itself stored" in v.message for v in judged(read_back("plain", programs=7)))
+
+
+@pytest.mark.parametrize(
+    ("step", "answer"), [(1 << 61, "violation"), (1 << 60, "proven"), (1 << 40, "proven")]
+)
+def test_places_that_are_2_to_the_64_bytes_apart_are_one(step, answer):
+    far = calls.call(kernels.far_rows, (2,), x=calls.tensor(8), out=calls.tensor(8), step=step)
+
+    assert [v.verdict for v in judge(far, ["race"])] == [answer]
+
+
+@pytest.mark.parametrize(
+    ("width", "source", "answer"),
+    [("i64", None, "unknown"), ("i32", None, "proven"), ("i64", "i64", "proven"),
+     ("i64", "i32", "unknown")],
+)  # fmt: skip
+def test_of_wide_indices_only_what_lies_at_the_place_is_the_same(width, source, answer):
+    by_index = calls.call(
+        kernels.by_wide_index, (4,), index=calls.tensor(4, dtype=width), OF_X=source is not None,
+        x=calls.tensor(8, dtype=source or "i64"), out=calls.tensor(8, dtype="i64"),
+    )  # fmt: skip
+
+    assert [v.verdict for v in judge(by_index, ["race"])] == [answer]
