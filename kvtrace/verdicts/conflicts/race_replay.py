@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -20,11 +20,9 @@ from kvtrace.evaluate.arguments import with_storages
 from kvtrace.ir import Op
 from kvtrace.ir.data_dependence import depending_on_data
 from kvtrace.ir.feeding import loads_behind
-from kvtrace.ir.ops import effect_of
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.conflicts.outcomes import Touch, Witness
 from kvtrace.verdicts.conflicts.parts import roles_of
-from kvtrace.verdicts.conflicts.sharers import sharers_of
 from kvtrace.verdicts.replaying import read_only_arguments, run, run_with
 from kvtrace.verdicts.rules.fills import with_contents
 from kvtrace.verdicts.rules.undefined_lanes import uses_undefined
@@ -176,40 +174,35 @@ def replayed(
 
 
 def have_one_result(bound: BoundCall, witness: Witness) -> bool:
-    """Return whether a racing store leaves the same memory in whatever order programs run.
+    """Return whether two racing accesses leave the same memory in whatever order programs run.
 
-    The two programs are run in both orders, and a small grid upward and downward. The last of all
-    writes to a byte is the last one of its program, so other orders leave the same. Floats are
-    made up, and so are integers that were not recorded. False, too, for what such runs do not show
-    (other accesses to the storage, undefined lanes, loads that others may change), if contents
-    that are no recorded integers decide where the store goes, and if that cannot be run.
+    The two programs are run in both orders, and a small grid upward and downward. Stores leave the
+    same if all write one value to their byte, other accesses if a program leaves the same with and
+    without the other's writes. Floats are made up, and so are integers that were not recorded.
+    False, too, for what such runs do not show (undefined lanes, loads that others may change), if
+    contents that are no recorded integers decide where an access goes, and if it cannot be run.
     """
-    call, op = bound.call, witness.first.op
-    roles = roles_of(call.module).by_op.values()
-    argument = call.arguments[witness.first.argument]
-    assert isinstance(argument, TensorArgument)
+    call, ops = bound.call, (witness.first.op, witness.second.op)
+    roles = roles_of(call.module).by_op
+    are_stores = all(roles[op.index].kind == "store" and not roles[op.index].strong for op in ops)
+    strong = {role.kind for role in roles.values() if role.kind == "atomic" or role.strong}
     storages = {a.storage for a in call.arguments if isinstance(a, TensorArgument)}
-    is_led_by_data = op.index in depending_on_data(call.module)
+    is_led_by_data = any(op.index in depending_on_data(call.module) for op in ops)
     if (
-        effect_of(op) != "store"
-        or any(role.kind == "atomic" or role.strong for role in roles)
-        or any(
-            sharer.storage is None or sharer.storage is argument.storage
-            for sharer in sharers_of(bound)
-            if sharer.access.op is not op
-        )
-        or (is_led_by_data and not _is_led_by_recorded_integers(bound, op))
+        not strong <= {"atomic" if are_stores else ""}
+        or (is_led_by_data and not all(_is_led_by_recorded_integers(bound, op) for op in ops))
         or sum(storage.nbytes for storage in storages) > _MOST_BYTES
         or uses_undefined(bound)
     ):
         return False
-    first, second = witness.first.program, witness.second.program
-    orders: list[tuple[Sequence[int], Sequence[int]]] = [((first, second), (second, first))]
+    small_grid: Sequence[int] = ()
     if bound.programs <= _MOST_PROGRAMS_ALONE and bound.lanes <= bound.budget.replay_lanes:
-        upward = tuple(range(bound.programs))
-        orders.append((upward, upward[::-1]))
+        small_grid = range(bound.programs)
     made_up = (_is_float, _is_unrecorded if is_led_by_data else lambda _: True)
-    return all(_is_same_memory(call, alternatives, made_up) for alternatives in orders)
+    return all(
+        _is_same_memory(call, _filled(call, numbers), witness, small_grid, stored=are_stores)
+        for numbers in made_up
+    )
 
 
 def _is_led_by_recorded_integers(bound: BoundCall, op: Op) -> bool:
@@ -229,35 +222,79 @@ def _is_led_by_recorded_integers(bound: BoundCall, op: Op) -> bool:
 
 def _is_same_memory(
     call: Call,
-    orders: Sequence[Sequence[int]],
-    made_up: Iterable[Callable[[TensorArgument], bool]],
+    arguments: Sequence[Argument],
+    witness: Witness,
+    grid: Sequence[int],
+    *,
+    stored: bool,
 ) -> bool:
-    """Return whether programs leave the same memory in some orders, with made-up numbers."""
-    for is_made_up in made_up:
-        arguments = _filled(call, is_made_up)
-        memories = [_memory_after(call, arguments, order) for order in orders]
-        if None in memories or any(memory != memories[0] for memory in memories):
-            return False
-    return True
+    """Return whether two programs, and a grid, leave the same in any order.
+
+    Of two stores (`stored`) the runs show that; else memory is compared after them.
+    """
+    first, second = witness.first.program, witness.second.program
+    orders = [(first, second), (second, first), grid, grid[::-1], (first,), (second,), ()]
+    memories = [
+        _memory_after(call, arguments, order, witness) for order in orders[: 7 - 3 * stored]
+    ]
+    if stored or any(memory is None for memory in memories):
+        return not any(memory is None for memory in memories)
+    both, swapped, upward, downward, one, other, before = map(np.asarray, memories)
+    pairs = ((both, swapped), (upward, downward), (both, np.where(one == before, other, one)))
+    return all(np.array_equal(left, right) for left, right in pairs)
 
 
 class _DoubtObserver(Observer):
-    """An observer of what a run in one order of lanes leaves out.
+    """An observer of what a run in one order of programs and lanes leaves out.
 
-    Loads out of bounds give 0 in all programs, and of the lanes of one store that touch the same
-    element the last one wins.
+    Loads out of bounds give 0 in all programs, of the lanes of one store that touch the same
+    element the last one wins, and so does the last program by racing stores of several values.
     """
 
-    happened = False
+    def __init__(self, arguments: Sequence[Argument], witness: Witness) -> None:
+        self._ops = (witness.first.op, witness.second.op)
+        self._tensors = [a if isinstance(a, TensorArgument) else None for a in arguments]
+        self._writers: dict[Storage, NDArray[np.int32]] = {}
+        self._pending: tuple[Storage, NDArray[np.int64], int, NDArray[np.uint8]] | None = None
+        self._happened = False
+
+    @property
+    def happened(self) -> bool:
+        """The run left out something."""
+        self._compare_values()
+        return self._happened
 
     def out_of_bounds(self, defect: OutOfBounds) -> None:  # noqa: ARG002
         """Note that an access left its tensor."""
-        self.happened = True
+        self._happened = True
 
     def access(self, access: Access) -> None:
-        """Note that lanes of a store touch the same element."""
+        """Note that lanes of a store touch the same element, and watch a racing store."""
+        self._compare_values()
         elements = access.elements() if access.kind == "store" and access.active else None
-        self.happened |= elements is not None and len(np.unique(elements[0])) < len(elements[0])
+        if elements is None or access.argument is None:
+            return
+        starts, programs = elements
+        self._happened |= len(np.unique(starts)) < len(starts)
+        tensor = self._tensors[access.argument]
+        if self._happened or access.op not in self._ops or tensor is None:
+            return
+        data = tensor.storage.data
+        assert data is not None
+        bytes_ = (starts[:, None] + tensor.offset_bytes + np.arange(access.element_bytes)).ravel()
+        self._pending = tensor.storage, bytes_, int(programs[0]), data[bytes_]
+
+    def _compare_values(self) -> None:
+        """Note that a store, which is reported before, has changed what another program stored."""
+        if self._pending is None or self._happened:
+            return
+        storage, bytes_, program, before = self._pending
+        assert storage.data is not None
+        writers = self._writers.setdefault(storage, np.full(storage.nbytes, -1, np.int32))
+        earlier = writers[bytes_]
+        is_changed = (storage.data[bytes_] != before) & (earlier >= 0) & (earlier != program)
+        self._happened |= bool(np.any(is_changed))
+        writers[bytes_], self._pending = program, None
 
 
 def _is_float(argument: TensorArgument) -> bool:
@@ -285,19 +322,16 @@ def _filled(call: Call, is_made_up: Callable[[TensorArgument], bool]) -> tuple[A
 
 
 def _memory_after(
-    call: Call, arguments: Sequence[Argument], order: Sequence[int]
-) -> tuple[bytes, ...] | None:
-    """Return all storages after programs ran in an order on copies of them; None if it failed."""
+    call: Call, arguments: Sequence[Argument], order: Sequence[int], witness: Witness
+) -> NDArray[np.uint8] | None:
+    """Return memory after programs ran in an order on copies of it; None if that is in doubt."""
     copies = with_storages(
         arguments,
         lambda storage: Storage(storage.nbytes, np.array(storage.data), storage.address),
     )
-    doubt = _DoubtObserver()
+    doubt = _DoubtObserver(copies, witness)
     failure = run_with(call, copies, (doubt,), order, instrument=None, one_by_one=True)
     if failure is not None or doubt.happened:
         return None
-    return tuple(
-        argument.storage.data.tobytes()
-        for argument in copies
-        if isinstance(argument, TensorArgument) and argument.storage.data is not None
-    )
+    tensors = [argument for argument in copies if isinstance(argument, TensorArgument)]
+    return np.concatenate([a.storage.data for a in tensors if a.storage.data is not None])

@@ -10,7 +10,7 @@ from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.same_values import store_same_value
 from kvtrace.verdicts.conflicts.sharers import sharers_of
 from kvtrace.verdicts.judge import judge
-from tests.verdicts.calls import call, tensor
+from tests.verdicts.calls import call, ids, tensor
 
 
 @triton.jit
@@ -311,6 +311,37 @@ def test_a_value_of_a_program_at_an_index_is_not_the_same(kind):
 
 def test_programs_that_leave_one_result_in_both_orders_are_unknown():
     assert group_verdicts("sum") == {"unknown"}
+
+
+@triton.jit
+def overlapping_tiles(x, starts, counter, out, HOW: tl.constexpr):
+    """Places that no formula compares, as bits of them are turned."""
+    places = (tl.load(starts + tl.program_id(0)) ^ 5) + tl.arange(0, 8)
+    values = tl.load(x + (places ^ 3))
+    if HOW == "ticket":
+        values += tl.atomic_add(counter, 1)
+    elif HOW == "counter":
+        tl.atomic_add(counter, tl.program_id(0))
+    elif HOW == "largest":
+        values = tl.maximum(values, tl.load(out + places))
+    elif HOW == "counts":
+        values = tl.load(out + places) + 1
+    if HOW == "parts":
+        tl.store(out + places, values, mask=places % 2 > 0)
+    tl.store(out + places, values, mask=(HOW != "parts") | (places % 2 == 0))
+
+
+@pytest.mark.parametrize(
+    ("how", "answer"),
+    [("counter", "unknown"), ("parts", "unknown"), ("largest", "unknown"), ("ticket", "violation"),
+     ("counts", "violation")],
+)  # fmt: skip
+def test_a_race_is_shown_by_two_results(how, answer):
+    given = {"x": tensor(64, dtype="i32"), "out": tensor(64, dtype="i32"),
+             "counter": ids(0), "starts": ids(1, 7, 13, 20)}  # fmt: skip
+    found = judge(call(overlapping_tiles, (4,), **given, HOW=how), ["race"])
+
+    assert answer in {v.verdict for v in found if v.access == "store"} <= {answer, "proven"}
 
 
 # -- in functions that are called twice ------------------------------------------------------------
