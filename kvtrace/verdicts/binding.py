@@ -94,7 +94,7 @@ class BoundCall:
     Attributes:
         call: kernel, grid, module, arguments, and names of tensors with recorded contents.
         summary: of the kernel's module, made once.
-        counters: the tensors that the kernel only adds constants to.
+        counters: the tensors that the kernel only adds to, no negative numbers.
         ranges: of the symbols: scalars and extents are numbers.
         rules: ids of the rules that are judged.
         budget: the limits on the cost.

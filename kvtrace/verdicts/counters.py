@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kvtrace.evaluate import TensorArgument
-from kvtrace.ir.flow import constant_of, counter_of
+from kvtrace.ir.flow import counter_of
 from kvtrace.symbolic.conditions import AtLeast, at_least
 from kvtrace.symbolic.functions import Choice
 from kvtrace.symbolic.prover import Interval
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Counters:
-    """The counters of one call: tensors that its kernel changes only by adding constants."""
+    """The counters of one call: tensors that its kernel changes only by adding to them."""
 
     def __init__(self, call: Call, summary: Summary, ranges: Ranges) -> None:
         self._call = call
@@ -52,7 +52,10 @@ class Counters:
         return self._computed[index]
 
     def draws_no_number_twice(self, index: int) -> bool:
-        """Return whether a launch adds too little for the counter of an addition to wrap around."""
+        """Return whether a launch adds too little for the counter of an addition to wrap around.
+
+        An addition of n draws n numbers, of 0 none.
+        """
         additions = self._additions(index)
         if not additions:
             return False
@@ -90,12 +93,17 @@ class Counters:
         return changes if is_counter and len(widths) == 1 else ()
 
     def _is_counting(self, access: Access) -> bool:
-        """Return whether an access adds a positive constant to integers of its tensor."""
+        """Return whether an access adds numbers that are not negative to integers of its tensor."""
         tensor, size = self._tensor(access), access.element_bytes
         if tensor is None or access.operator != "add" or access.unknown is not None:
             return False
         steps = (*access.offset.coefficients.values(), tensor.offset_bytes)
-        return _step(access) > 0 and not any(step % size for step in steps)
+        return self._steps(access)[0] >= 0 and not any(step % size for step in steps)
+
+    def _steps(self, addition: Access) -> Interval:
+        """Return the least and the largest number that an atomic adds; (-1, -1): not known."""
+        step = self._summary.values.get(addition.op.operand("value").id)
+        return self._ranges.supposing({}).interval(step) if isinstance(step, Term) else (-1, -1)
 
     def _numbers(self, access: Access) -> Interval | None:
         """Return the smallest and the largest recorded integer of an access's storage."""
@@ -130,7 +138,7 @@ class Counters:
             executions = self._executions(addition, additions, low)
             if executions is None:
                 return None
-            total += executions * math.prod(addition.shape) * _step(addition)
+            total += executions * math.prod(addition.shape) * self._steps(addition)[1]
         return total
 
     def _executions(self, access: Access, additions: Sequence[Access], low: int) -> int | None:
@@ -153,6 +161,8 @@ class Counters:
         """Return the largest number with which a loop goes on, if it draws one in each trip."""
         counters = {(addition.argument, addition.offset.constant) for addition in additions}
         if len(counters) != 1 or additions[0].offset.constant is None:
+            return None
+        if any(self._steps(addition)[0] <= 0 for addition in additions):
             return None
         draws = {
             addition.op.index
@@ -185,9 +195,3 @@ def drawn_numbers(loop: Loop, draws: Collection[int]) -> Iterator[tuple[Choice, 
                 )
             ):
                 yield atom, term + atom.term + 1
-
-
-def _step(addition: Access) -> int:
-    """Return the constant that an atomic adds, 0 if it is not a constant integer."""
-    step = constant_of(addition.op.operand("value"))
-    return step if isinstance(step, int) else 0

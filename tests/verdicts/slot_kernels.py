@@ -213,8 +213,6 @@ NOT_PROVEN = {
     "reset": lambda: call(reset, (8,), counter=zeros(1), out=tensor(8)),
     "steps of data": lambda: call(
         steps_of_data, (8,), counter=zeros(1), steps=ids(1, 2, 1, 2, 1, 1, 1, 0), out=tensor(32)),
-    "step 0": lambda: call(
-        steps_of_data, (8,), counter=zeros(1), steps=ids(*[0] * 8), out=tensor(32)),
     "store of all": lambda: call(store_of_all, (8,), counter=zeros(1), out=tensor(8)),
     "lanes of a block": lambda: call(
         lanes_of_a_block, (4,), counter=zeros(1), out=tensor(1024), BLOCK=8),
@@ -279,6 +277,13 @@ def kept_to_reserved(x, counters, out, n, BLOCK: tl.constexpr, FORM: tl.constexp
         tl.store(out + first + tl.cumsum(kept), values)
     elif FORM == "by program":
         tl.store(out + first + tl.cumsum(kept) + token, values, mask=kept > 0)
+    elif FORM == "pairs" or FORM == "far pairs":
+        slots = (first + tl.cumsum(kept) - 1) * 2
+        tl.store(out + slots, values, mask=kept > 0)
+        tl.store(out + slots + (1 if FORM == "pairs" else 2), places, mask=kept > 0)
+    elif FORM == "and from one on":
+        tl.store(out + first + tl.cumsum(kept) - kept, values, mask=kept > 0)
+        tl.store(out + first + tl.cumsum(kept), values, mask=kept > 0)
     else:
         slots = first + tl.cumsum(kept) - 1
         tl.store(out + slots, values, mask=(kept > 0) & (slots < n - 53))
@@ -290,3 +295,49 @@ def compaction(form):
         kept_to_reserved, (5,), x=x, counters=zeros(2), out=tensor(80, dtype="i32"), n=70, BLOCK=16,
         FORM=form,
     )  # fmt: skip
+
+
+@triton.jit
+def rows_to_reserved(counts, counter, out, FORM: tl.constexpr, MORE: tl.constexpr):
+    token = tl.program_id(0)
+    count = tl.load(counts + token)
+    lanes = tl.arange(0, 8)
+    if FORM == "lanes":
+        count = tl.load(counts + lanes)
+    first = tl.atomic_add(counter + (lanes * 0 if FORM == "lanes" else 0), count)
+    if FORM == "rows":
+        columns = tl.arange(0, 16)[None, :]
+        rows = (first + lanes[:, None]) * (16 - MORE)
+        tl.store(out + rows + columns, token, mask=lanes[:, None] < count)
+    elif FORM == "lanes":
+        number = (first[None, :] if MORE else first[:, None]) + lanes[:, None] * 0
+        tl.store(out + number + lanes[None, :], token, mask=lanes[None, :] < count[:, None])
+    elif FORM == "trips":
+        for start in range(0, count, 4):
+            places = start + tl.arange(0, 4)
+            tl.store(out + first + places + MORE * (token % 2), token, mask=places < count)
+    elif FORM == "draws":
+        for trip in range(1, 4):
+            count = tl.load(counts + (token + trip) % 4)
+            tl.store(out + first + lanes, token, mask=lanes < count)
+            first = tl.atomic_add(counter, count)
+
+
+def reserved(form, more, counts=(3, 0, 5, 2, 1, 4, 2, 3)):
+    return call(rows_to_reserved, (4,), counts=ids(*counts), counter=zeros(1),
+                out=tensor(640, dtype="i32"), FORM=form, MORE=more)  # fmt: skip
+
+
+@triton.jit
+def tickets_by_table(counter, table, out, tiles, MORE: tl.constexpr):
+    tile = tl.atomic_add(counter, 1)
+    while tile < tiles:
+        tl.store(out + tl.load(table + tile) * 8 + tl.arange(0, 8), 1.0 * tl.program_id(0))
+        if MORE:
+            tl.atomic_add(counter, 1)
+        tile = tl.atomic_add(counter, 1)
+
+
+def by_table(*table, more=False):
+    return call(tickets_by_table, (4,), counter=zeros(1), table=ids(*table), out=tensor(64),
+                tiles=len(table), MORE=more)  # fmt: skip

@@ -39,10 +39,12 @@ from kvtrace.verdicts.conflicts.same_places import store_same_value_at_same_inde
 from kvtrace.verdicts.conflicts.same_values import store_same_value
 from kvtrace.verdicts.conflicts.search import compare_digits, search_pair
 from kvtrace.verdicts.conflicts.sharers import Sharer, copy_of, pairs_of_one_storage, sharers_of
+from kvtrace.verdicts.conflicts.slots import reservations
 from kvtrace.verdicts.verdict import Verdict
 
 _ORDERED: Final = "atomics may order the programs that access the same byte"
 _SAME_VALUE: Final = "all programs write the same value"
+_NUMBERS: Final = "each program draws its own numbers from a counter"
 _LOCKS: Final = "all locks are open when the kernel starts"
 
 
@@ -120,14 +122,17 @@ class ProgramPairs(Pairs):
     def judged(self, left: Sharer, right: Sharer) -> NoConflict | SuspectedConflict | Undecided:
         """Return whether two programs race by these accesses, from formulas without a replay."""
         common = compare_digits(self._bound, left, right, self._actors)
+        if isinstance(common, NoConflict):
+            return common
+        places = [reservations(self._bound).get(s.access.op.index) for s in (left, right)]
+        if places[0] is not None and places[0] == places[1]:
+            return NoConflict("affine", _NUMBERS, settled=True)
         if isinstance(common, Undecided) and store_same_value_at_same_index(
             self._bound, left, right
         ):
             return NoConflict("affine", _SAME_VALUE)
         if not isinstance(common, Common):
             return common
-        if self._exclusion.draws_numbers(left, right, common):
-            return NoConflict("affine", "each program draws its own numbers from a counter")
         if store_same_value(self._bound, left, right, common):
             return NoConflict("affine", _SAME_VALUE)
         if self._loads_own_store(left, right):

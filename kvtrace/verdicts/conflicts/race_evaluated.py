@@ -39,7 +39,7 @@ from kvtrace.verdicts.conflicts.race_replay import (
     replayed,
 )
 from kvtrace.verdicts.conflicts.releases import releases_of
-from kvtrace.verdicts.conflicts.slots import reserving_stores, slot_stores
+from kvtrace.verdicts.conflicts.slots import slot_stores
 from kvtrace.verdicts.replaying import run
 from kvtrace.verdicts.verdict import Verdict
 
@@ -198,7 +198,7 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
         super().__init__(bound, pairs, undecided, ops)
         self._open_pairs = undecided.pairs
         self._roles = roles_of(bound.call.module)
-        self._slots = slot_stores(bound) | reserving_stores(bound)
+        self._slots = slot_stores(bound)
         self._sweep = Sweep(bound.call.module, bound.call.arguments, slots=self._slots)
 
     def access(self, access: Access) -> None:

@@ -1,4 +1,4 @@
-"""Releases and acquires of atomics, the accesses that they order, and counters and locks.
+"""Releases and acquires of atomics, the accesses that they order, and locks.
 
 In a critical section, one program at a time runs, under a lock. A section begins after a loop that
 ends only when an atomic has changed a lock from open to shut, with acquire, and ends where an
@@ -34,10 +34,8 @@ from kvtrace.ir.model import attribute, once_per_module
 from kvtrace.ir.ops import KINDS, LOOPS, MEMORY, effect_of, operator_of
 from kvtrace.ir.types import TensorType
 from kvtrace.schema.cached_property import cached_property
-from kvtrace.symbolic.functions import Choice
 from kvtrace.symbolic.prover.digits import Common, are_apart
 from kvtrace.symbolic.summary import Access
-from kvtrace.symbolic.terms import Atom, Monomial, Symbol
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.barriers import Barriers
 from kvtrace.verdicts.conflicts.parts import EXCHANGE, Roles, is_unmasked, roles_of, updates_by
@@ -74,7 +72,6 @@ class Releases:
 
     def __init__(self, bound: BoundCall) -> None:
         self._bound = bound
-        self.counters = bound.counters
         self._roles = roles_of(bound.call.module).by_op
         self._accesses: dict[int, Access] = {}
         for access in bound.summary.accesses:
@@ -276,55 +273,12 @@ def _unlocks(op: Op, pointer: Value, open_value: float, roles: Roles) -> bool:
 
 
 class Exclusion:
-    """The counters and locks of one call, which keep accesses of programs apart."""
+    """The locks of one call, which keep accesses of programs apart."""
 
     def __init__(self, module: Module, sharers: Sequence[Sharer], releases: Releases) -> None:
         self._module = module
         self._sharers = sharers
         self._releases = releases
-
-    # -- counters --------------------------------------------------------------------------------
-
-    def draws_numbers(self, left: Sharer, right: Sharer, common: Common) -> bool:
-        """Return whether a variable that both accesses share was drawn from a counter.
-
-        No number is drawn twice, so both accesses are then of one program.
-        """
-        return any(self._is_drawn(variable, (left, right)) for variable in common.variables)
-
-    def _is_drawn(self, variable: Monomial, users: Sequence[Sharer]) -> bool:
-        """Return whether a variable is always the result of an addition to the same counter."""
-        symbols = _chosen_symbols(variable[0]) if len(variable) == 1 else []
-        draws = [self._drawing_atomic(symbol) for symbol in symbols]
-        if not all(
-            draw is not None and _covers_lanes(draw, symbol, user)
-            for draw, symbol in zip(draws, symbols, strict=True)
-            for user in users
-        ):
-            return False
-        first_draw = draws[0] if draws else None
-        if first_draw is None or first_draw.exact is None or first_draw.exact.form.constant is None:
-            return False
-        counter = first_draw.exact.form
-        if any(d is None or d.exact is None or d.exact.form != counter for d in draws):
-            return False
-        if not self._releases.counters.draws_no_number_twice(first_draw.access.op.index):
-            return False
-        return all(d is not None and d.storage is first_draw.storage for d in draws) and all(
-            sharer.role.strong
-            for sharer in self._sharers
-            if sharer.role.writes and sharer.storage in (None, first_draw.storage)
-        )
-
-    def _drawing_atomic(self, symbol: Symbol) -> Sharer | None:
-        """Return the only atomic access whose result a symbol is, else None."""
-        index = symbol.key[0] if isinstance(symbol.key, tuple) else symbol.key
-        sharers = [s for s in self._sharers if s.access.op.index == index]
-        if symbol.kind not in ("content", "unknown") or len(sharers) != 1:
-            return None
-        return sharers[0] if sharers[0].role.kind == "atomic" else None
-
-    # -- locks -----------------------------------------------------------------------------------
 
     def are_locked(self, left: Sharer, right: Sharer, common: Common) -> bool:
         """Return whether both accesses are in critical sections of the same lock.
@@ -379,32 +333,3 @@ class Exclusion:
             if sharer.exact is None or not are_apart(locking[0].exact, sharer.exact):
                 return None
         return locking[0]
-
-
-def _covers_lanes(draw: Sharer, symbol: Symbol, user: Sharer) -> bool:
-    """Return whether each active lane of `user` has drawn its number in an active lane."""
-    mask = draw.access.mask
-    if mask.decided:
-        return True
-    lanes = [a.key for term in symbol.at for a in term.symbols("lane")]
-    if lanes != list(range(len(lanes))):
-        return False
-    return set(mask.conjuncts()) <= set(user.access.active.conjuncts())
-
-
-def _chosen_symbols(variable: Atom) -> list[Symbol]:
-    """Return the symbol, or all symbols that a choice selects from; else an empty list."""
-    if isinstance(variable, Symbol):
-        return [variable]
-    if not isinstance(variable, Choice):
-        return []
-    symbols = []
-    for term in (variable.then, variable.otherwise):
-        form = term.affine()
-        if form is None or form[0] or list(form[1].values()) != [1]:
-            return []
-        branch_symbols = _chosen_symbols(next(iter(form[1])))
-        if not branch_symbols:
-            return []
-        symbols += branch_symbols
-    return symbols

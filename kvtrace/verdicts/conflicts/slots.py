@@ -18,8 +18,7 @@ trip has each number from the counter's on that is below `tiles`.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Final
 
@@ -44,7 +43,7 @@ from kvtrace.symbolic.functions import Applied, Choice
 from kvtrace.symbolic.prover import Proven
 from kvtrace.symbolic.prover.digits import Common, are_apart
 from kvtrace.symbolic.summary import Access, Loop
-from kvtrace.symbolic.terms import Atom, Symbol, Term
+from kvtrace.symbolic.terms import ZERO, Atom, Symbol, Term
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.parts import ADD, roles_of, updates_by
 from kvtrace.verdicts.conflicts.sharers import Sharer, sharers_of, source_of
@@ -93,35 +92,94 @@ def steady_counters(bound: BoundCall) -> frozenset[Storage]:
     )
 
 
-def reserving_stores(bound: BoundCall) -> frozenset[int]:
-    """Return the indices of the ops that store to places that their draw has reserved."""
-    draws = [
-        draw.access
-        for draw in _draws(bound)
-        if not draw.access.loops and _is_of(draw.access.offset)  # one counter of all programs
-    ]
-    sharers = sharers_of(bound) if draws else ()
-    return frozenset(
-        user.access.op.index
-        for user in sharers
-        if user.role.kind == "store" and _is_single(bound, user.access)
-        if all(other is user or other.storage not in (None, user.storage) for other in sharers)
-        if any(_is_reserved(bound, draw, user.access) for draw in draws)
+def reservations(bound: BoundCall) -> Mapping[int, tuple[object, ...]]:
+    """Return where ops stay within the places that their program has drawn, by op index; cached.
+
+    That is a tensor, a counter, the bytes of the place of a number, and how far places are moved.
+    Programs share no place: no number is drawn twice, and an addition of n draws n of them.
+    """
+    reserved: dict[int, tuple[object, ...]] | None = bound.memo.get(reservations)
+    if reserved is None:
+        users = [s.access for s in sharers_of(bound) if _is_single(bound, s.access)]
+        places = ((user, _reservation(bound, user)) for user in users)
+        reserved = {user.op.index: (user.argument, *place) for user, place in places if place}
+        bound.memo[reservations] = reserved
+    return reserved
+
+
+def _reservation(bound: BoundCall, user: Access) -> tuple[object, ...] | None:
+    """Return the counter, bytes and move of the places to which an access keeps, else None."""
+    for variable, unit in user.offset.coefficients.items():
+        symbols = _chosen_symbols(variable[0]) if len(variable) == 1 else []
+        draw = _drawn(bound, symbols, user) if symbols and unit >= user.element_bytes else None
+        if draw is None or not _wraps_as(bound, user, variable[0].term):
+            continue
+        places, step = user.offset - variable[0].term * unit, _step(bound, draw)
+        reserved = draw.argument, draw.offset, unit
+        if isinstance(step, Term) and _lie_within(bound, places, step * unit, user):
+            return *reserved, ZERO
+        counted = _counted(bound, draw, user, places, unit)
+        if counted and _is_at_least(bound, counted[0], 1, user):
+            return *reserved, counted[1]
+    return None
+
+
+def _step(bound: BoundCall, draw: Access) -> object:
+    return bound.summary.values.get(draw.op.operand("value").id)
+
+
+def _drawn(bound: BoundCall, symbols: Sequence[Symbol], user: Access) -> Access | None:
+    """Return one of the additions whose results symbols are, if all draw from one counter alike."""
+    sharers = sharers_of(bound)
+    indices = [s.key[0] if isinstance(s.key, tuple) else s.key for s in symbols]
+    draws = [s for index in indices for s in sharers if s.access.op.index == index]
+    if len(draws) < len(symbols) or any(
+        s.exact is None or s.exact.form.constant is None or not updates_by(s.access.op, ADD)
+        for s in draws
+    ):
+        return None
+    alike = {(s.access.argument, s.access.offset, _step(bound, s.access)) for s in draws}
+    first, storage = draws[0].access, draws[0].storage
+    is_alone = bound.counters.draws_no_number_twice(first.op.index) and all(
+        s.role.strong for s in sharers if s.role.writes and s.storage in (None, storage)
+    )
+    # Unless all steps are equal, a number of another trip or lane has another step.
+    is_own = [s.term for s in symbols] == [bound.summary.values[first.op.results[0].id]]
+    is_of_step = is_own or _draws_fixed_numbers(bound, draws[0])
+    covers = (_covers_lanes(d.access, s, user) for d, s in zip(draws, symbols, strict=True))
+    return first if len(alike) == 1 and is_alone and is_of_step and all(covers) else None
+
+
+def _covers_lanes(draw: Access, symbol: Symbol, user: Access) -> bool:
+    """Return whether each active lane of `user` has drawn its number in an active lane."""
+    lanes = [a.key for term in symbol.at for a in term.symbols("lane")]
+    is_lane_by_lane = lanes == list(range(len(lanes)))
+    is_within = set(draw.mask.conjuncts()) <= set(user.active.conjuncts())
+    return bool(draw.mask.decided) or (is_lane_by_lane and is_within)
+
+
+def _chosen_symbols(variable: Atom) -> list[Symbol]:
+    """Return the symbol, or all symbols that a choice selects from; else an empty list."""
+    if isinstance(variable, Symbol):
+        return [variable] if variable.kind in ("content", "unknown") else []
+    symbols: list[Symbol] = []
+    for term in (variable.then, variable.otherwise) if isinstance(variable, Choice) else ():
+        chosen = [s for atom in term.atoms() if atom.term == term for s in _chosen_symbols(atom)]
+        if not chosen:
+            return []
+        symbols += chosen
+    return symbols
+
+
+def _lie_within(bound: BoundCall, places: Term, end: Term | int, user: Access) -> bool:
+    """Return whether an access is to bytes from 0 to before `end`, where its places are bytes."""
+    return _is_at_least(bound, places, 0, user) and _is_at_least(
+        bound, end - places, user.element_bytes, user
     )
 
 
-def _is_reserved(bound: BoundCall, draw: Access, user: Access) -> bool:
-    """Return whether an access is to some of the numbers that its program drew, and no others."""
-    places = _places_from_drawn(bound, draw, user)
-    if places is None:
-        return False
-    step = bound.summary.values[draw.op.operand("value").id]
-    assert isinstance(step, Term)
-    room = (step - 1) * user.element_bytes - places
-    return _counts(bound, draw, user, places) or all(
-        isinstance(bound.prove(at_least(term), bound.active(user)), Proven)
-        for term in (places, room)
-    )
+def _is_at_least(bound: BoundCall, term: Term, least: int, user: Access) -> bool:
+    return isinstance(bound.prove(at_least(term, least), bound.active(user)), Proven)
 
 
 def _places_from_drawn(bound: BoundCall, draw: Access, user: Access) -> Term | None:
@@ -129,36 +187,34 @@ def _places_from_drawn(bound: BoundCall, draw: Access, user: Access) -> Term | N
 
     None unless the address follows from that draw alone, which all programs do alike.
     """
-    module, values = bound.call.module, bound.summary.values
-    step, result = values[draw.op.operand("value").id], values[draw.op.results[0].id]
-    assert isinstance(step, Term)
+    result = bound.summary.values[draw.op.results[0].id]
     assert isinstance(result, Term)
-    low, high = bound.ranges.interval(step)
-    if draw.mask is not TRUE or draw.loops != user.loops or low < 0:
+    if draw.mask is not TRUE or draw.loops != user.loops:
         return None
-    if _behind(user.op, module) & _varying(bound) != {draw.op.index}:
+    if _behind(user.op, bound.call.module) & _varying(bound) != {draw.op.index}:
         return None
-    drawn = result.symbols("content") | result.symbols("unknown")
-    draws = math.prod((bound.programs, *(bound.ranges.interval(x.trips)[1] for x in draw.loops)))
-    if high * draws >= 1 << 31 or not all(
-        drawn.isdisjoint((arithmetic.result - result).atoms())  # wraps around once, as the numbers
-        for arithmetic in bound.arithmetic_of(user)
-        if bound.wraps(arithmetic)
-    ):
+    is_drawn_once = bound.counters.draws_no_number_twice(draw.op.index)
+    if not is_drawn_once or not _wraps_as(bound, user, result):
         return None
     return user.offset - result * user.element_bytes
 
 
-def _counts(bound: BoundCall, draw: Access, user: Access, places: Term) -> bool:
-    """Return whether places are running sums of the ones and zeros whose sum was drawn."""
-    counted = _counted(bound, draw, user, places)
-    return counted is not None and isinstance(
-        bound.prove(at_least(counted - 1), bound.active(user)), Proven
+def _wraps_as(bound: BoundCall, user: Access, number: Term) -> bool:
+    """Return whether only sums of a drawn number and others wrap around: once, as the numbers."""
+    return all(
+        number.atoms().isdisjoint((arithmetic.result - number).atoms())
+        for arithmetic in bound.arithmetic_of(user)
+        if bound.wraps(arithmetic)
     )
 
 
-def _counted(bound: BoundCall, draw: Access, user: Access, places: Term) -> Term | None:
-    """Return the numbers of which places are running sums, and whose sum was drawn."""
+def _counted(
+    bound: BoundCall, draw: Access, user: Access, places: Term, unit: int
+) -> tuple[Term, Term] | None:
+    """Return the numbers of which places are running sums, and whose sum was drawn.
+
+    With how far the places are moved, for all programs alike.
+    """
     module, values = bound.call.module, bound.summary.values
     step = draw.op.operand("value").owner
     kept = _summed(step) if isinstance(step, Op) else None
@@ -172,13 +228,18 @@ def _counted(bound: BoundCall, draw: Access, user: Access, places: Term) -> Term
         if op.name in COMBINING and _summed(op) is kept
     )
     trips = _trips_of_counters(draw)
-    shifts = [
-        places - (each - less) * user.element_bytes
+    shifts = (
+        (places - (each - less) * unit, move)
         for each in sums
         if isinstance(each, Term)
-        for less in (0, element)
-    ]
-    return element if any(_is_of(shift, trips) for shift in shifts) else None
+        for less, move in ((element, ZERO), (ZERO, ZERO + unit))
+    )
+    for shift, move in shifts:
+        if _lie_within(bound, shift, unit, user):
+            return element, move
+        if _is_of(shift, trips):
+            return element, shift + move
+    return None
 
 
 def _trips_of_counters(draw: Access) -> frozenset[Atom]:
@@ -193,15 +254,16 @@ def _fills(bound: BoundCall, draw: Access, user: Access) -> bool:
     if len(user.shape) != 1 or any(counter_of(loop.op) is None for loop in draw.loops):
         return False
     places = _places_from_drawn(bound, draw, user)
-    counted = None if places is None else _counted(bound, draw, user, places)
-    if places is None or counted is None or bound.ranges.interval(counted)[1] > 1:
+    if places is None:
         return False
-    kept = at_least(counted - 1)
+    counted = _counted(bound, draw, user, places, user.element_bytes)
+    if counted is None or bound.ranges.interval(counted[0])[1] > 1:
+        return False
     chosen = conjunction(part for part in user.mask.conjuncts() if not _is_of_place(part, user))
     return (
         user.guard is TRUE
-        and isinstance(bound.prove(kept, bound.active(user)), Proven)
-        and isinstance(bound.prove(chosen, bound.given_of([kept])), Proven)
+        and _is_at_least(bound, counted[0], 1, user)
+        and isinstance(bound.prove(chosen, bound.given_of([at_least(counted[0], 1)])), Proven)
     )
 
 
@@ -226,7 +288,8 @@ def _summed(op: Op) -> Value | None:
 def _slot_stores(bound: BoundCall) -> Iterable[int]:
     alone = _draws(bound)
     draws = [_Draw(bound, draw) for draw in alone if _draws_fixed_numbers(bound, draw)]
-    for sharer in sharers_of(bound) if alone else ():
+    draws += _tickets(bound)
+    for sharer in sharers_of(bound) if alone or draws else ():
         user = sharer.access
         if sharer.role.kind != "store" or not _is_single(bound, user):
             continue
@@ -278,7 +341,7 @@ def _draws_alone(bound: BoundCall, draw: Sharer) -> bool:
 
 def _draws_fixed_numbers(bound: BoundCall, draw: Sharer) -> bool:
     """Return whether an addition draws the same numbers in every order: its step is constant."""
-    step = bound.summary.values[draw.access.op.operand("value").id]
+    step = _step(bound, draw.access)
     return isinstance(step, Term) and _is_of(step)
 
 
@@ -400,7 +463,9 @@ def _tickets(bound: BoundCall) -> Iterator[_Ticket]:
         if _is_single(bound, sharer.access) and not sharer.access.shape
     ]
     for loop, first, later in product(bound.summary.loops, draws, draws):
-        if not _draw_in_turn(loop, first, later):
+        others = (s for s in sharers_of(bound) if s not in (first, later))
+        is_alone = all(other.storage not in (None, first.storage) for other in others)
+        if not is_alone or not _draw_in_turn(loop, first, later):
             continue
         for number, end in drawn_numbers(loop, {later.access.op.index}):
             ticket, symbols = _Ticket(bound, number, (first, later)), number.term.symbols("unknown")

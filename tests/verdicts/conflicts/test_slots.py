@@ -6,11 +6,13 @@ import triton.language as tl
 
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.judge import judge
-from tests.verdicts.calls import call, ids, tensor
+from tests.verdicts.calls import call, tensor
 from tests.verdicts.slot_kernels import (
     NOT_PROVEN,
     PROVEN,
+    by_table,
     compaction,
+    reserved,
     tickets_that_end,
     tiles,
     zeros,
@@ -105,25 +107,28 @@ def test_a_counter_is_counted_up_by_all_programs_at_most(make, expected):
 
 @pytest.mark.parametrize(
     ("form", "is_proven"),
-    [("pointers", True), ("integers", True), ("sums before", True), ("all", False),
-     ("by program", False), ("fewer", False), ("two counters", False)],
+    [("pointers", True), ("integers", True), ("sums before", True), ("pairs", True), ("all", False),
+     ("by program", False), ("fewer", False), ("two counters", False), ("far pairs", False),
+     ("and from one on", False)],
 )  # fmt: skip
 def test_a_compaction_stores_to_the_places_that_it_has_reserved(form, is_proven):
     assert (verdicts(compaction(form)) == {"proven"}) == is_proven
 
 
-@triton.jit
-def rows_to_reserved(counts, counter, out, MORE: tl.constexpr, BLOCK: tl.constexpr):
-    count = tl.load(counts + tl.program_id(0))
-    lanes = tl.arange(0, BLOCK)
-    tl.store(out + tl.atomic_add(counter, count) + lanes, count, mask=lanes < count + MORE)
+@pytest.mark.parametrize("form", ["rows", "trips", "lanes"])
+def test_as_many_places_as_were_drawn_are_reserved(form):
+    assert verdicts(reserved(form, 0)) == {"proven"}
+    assert verdicts(reserved(form, 1)) != {"proven"}
 
 
-@pytest.mark.parametrize(("counts", "more", "is_proven"), [
-    ((3, 0, 5, 2), 0, True), ((3, 0, 5, 2), 1, False), ((3, -1, 5, 2), 0, False),
-])  # fmt: skip
-def test_as_many_places_as_were_drawn_are_reserved(counts, more, is_proven):
-    rows = call(rows_to_reserved, (4,), counts=ids(*counts), counter=zeros(1),
-                out=tensor(32, dtype="i32"), MORE=more, BLOCK=8)  # fmt: skip
+def test_numbers_of_another_draw_are_not_those_of_this_one():
+    assert verdicts(reserved("draws", 0)) != {"proven"}
+    assert verdicts(reserved("trips", 0, counts=(3, -1, 5, 2))) != {"proven"}
 
-    assert (verdicts(rows) == {"proven"}) == is_proven
+
+@pytest.mark.parametrize(
+    ("table", "more", "is_proven"),
+    [((3, 1, 0, 2), False, True), ((3, 1, 0, 1), False, False), ((3, 1, 0, 2), True, False)],
+)
+def test_a_table_by_tickets_keeps_tiles_apart_where_its_entries_differ(table, more, is_proven):
+    assert (verdicts(by_table(*table, more=more)) == {"proven"}) == is_proven
