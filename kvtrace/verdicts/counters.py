@@ -52,10 +52,7 @@ class Counters:
         return self._computed[index]
 
     def draws_no_number_twice(self, index: int) -> bool:
-        """Return whether a launch adds too little for the counter of an addition to wrap around.
-
-        An addition of n draws n numbers, of 0 none.
-        """
+        """Return whether a launch adds too little for the counter of an addition to wrap around."""
         additions = self._additions(index)
         if not additions:
             return False

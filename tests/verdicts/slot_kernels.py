@@ -281,9 +281,6 @@ def kept_to_reserved(x, counters, out, n, BLOCK: tl.constexpr, FORM: tl.constexp
         slots = (first + tl.cumsum(kept) - 1) * 2
         tl.store(out + slots, values, mask=kept > 0)
         tl.store(out + slots + (1 if FORM == "pairs" else 2), places, mask=kept > 0)
-    elif FORM == "and from one on":
-        tl.store(out + first + tl.cumsum(kept) - kept, values, mask=kept > 0)
-        tl.store(out + first + tl.cumsum(kept), values, mask=kept > 0)
     else:
         slots = first + tl.cumsum(kept) - 1
         tl.store(out + slots, values, mask=(kept > 0) & (slots < n - 53))

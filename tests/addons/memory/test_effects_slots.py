@@ -69,10 +69,8 @@ def test_a_counter_whose_numbers_also_decide_a_load_is_not_followed():
     assert stored(read, "sums") is None
 
 
-@pytest.mark.parametrize(
-    ("step", "end"), [(1 << 61, 4), (1 << 60, None), (1 << 40, 4), (1, 4), (0, 4)]
-)
-def test_places_2_to_the_64_bytes_apart_are_one_and_those_outside_are_left_out(step, end):
-    far = call(race_kernels.far_rows, (2,), x=tensor(8), out=tensor(1), step=step)
+def test_places_2_to_the_64_bytes_apart_are_one_and_those_outside_are_left_out():
+    for step, end in ((1 << 61, 4), (1 << 60, None), (1 << 40, 4), (1, 4)):
+        far = call(race_kernels.far_rows, (2,), x=tensor(8), out=tensor(1), step=step)
 
-    assert stored(far) == (end and ByteRanges.of(0, end))
+        assert stored(far) == (end and ByteRanges.of(0, end))
