@@ -17,7 +17,7 @@ Concepts and their files:
 * formulas where an element is stored: `simplifying`, `formulas`;
 * what a row depends on: `rows`, `dependence`, `reads`, `begins`, `guards`, `memory`;
 * trees evaluated in a finite field, by the laws that floats obey or do not: `compared`, `field`,
-  `repeated`, `numbers`, `choices`, `exponentials`, `loaded_integers`;
+  `repeated`, `numbers`, `choices`, `exponentials`, `loaded_integers`, `whole_numbers`;
 * two values of an element, evaluated on other contents: `witness`, `launches`, `input_kinds`;
 * sizes of the batch: `batches`, `across_sizes`, `determinism`, `variants`;
 * versions of a kernel: `stores`, `versions`, `version_values`, `differences`, `diff`;

@@ -27,6 +27,7 @@ from kvtrace.addons.invariance.batches import (
 from kvtrace.addons.invariance.compared import Comparison
 from kvtrace.addons.invariance.output_results import OutputResult, Reason, RowGuard
 from kvtrace.addons.invariance.trees import are_extremes_alone
+from kvtrace.addons.invariance.whole_numbers import kinds_in_order
 from kvtrace.addons.invariance.witness import (
     BatchedCall,
     Witness,
@@ -65,6 +66,9 @@ def compare_sizes(result: OutputResult, options: Options) -> None:
     compared_calls = calls_of_most_sizes(result.compared_calls.values())
     _note_stored(result, compared_calls)
     _note_left_out_rows(result, compared_calls)
+    batches_by_tree = calls_by_tree(compared_calls) if count_sizes(compared_calls) > 1 else {}
+    if batches_by_tree:
+        result.ordered_by = frozenset().union(*map(kinds_in_order, batches_by_tree))
     _note_options(result, compared_calls, options)
     recorded = {launch.batch.rows for calls in result.compared_calls.values() for launch in calls}
     result.uncompared_size_count = (
@@ -76,7 +80,6 @@ def compare_sizes(result: OutputResult, options: Options) -> None:
         result.verdict = "unknown"
     if result.verdict == "proven" and result.update_axes is not None:
         _note_collected(result, compared_calls)
-    batches_by_tree = calls_by_tree(compared_calls) if count_sizes(compared_calls) > 1 else {}
     if batches_by_tree:
         comparison = _of_ordered_floats(result, worst_comparison(batches_by_tree), batches_by_tree)
         result.size_comparison = SizeComparison(

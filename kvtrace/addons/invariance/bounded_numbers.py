@@ -9,16 +9,12 @@ from typing import Final
 
 from kvtrace.addons.invariance.exponentials import source_constant
 from kvtrace.addons.invariance.numbers import constant
-from kvtrace.addons.invariance.trees import constant_of
+from kvtrace.addons.invariance.trees import EXTREMES, constant_of
 from kvtrace.evaluate.shadows.errors.roundings import unit_of
 from kvtrace.symbolic.trees.tree import Tree
 
 UNIT: Final = unit_of("f32")
 _MOST_OF_EXPONENTIAL: Final = 80.0
-EXTREMES: Final = {
-    "arith.maximumf": -1, "arith.maxnumf": -1, "arith.minimumf": 1, "arith.minnumf": 1,
-}  # fmt: skip
-"""The sign of the infinity that makes no difference to a maximum or minimum."""
 
 Sign = frozenset[Tree | str]
 POSITIVE: Final[Sign] = frozenset()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from math import isfinite
-from typing import Final
+from typing import Any, Final
 
-from kvtrace.addons.invariance.trees import constant_of, function_of
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.addons.invariance.trees import EXTREMES, constant_of, function_of
 from kvtrace.symbolic.trees.tree import Tree, tree
 
-_EXTREMES: Final = ("arith.maximumf", "arith.maxnumf", "arith.minimumf", "arith.minnumf")
 _GREATER, _LESS, _UNEQUAL = "2", "4", "13"
 """Predicates `ogt`, `olt` and `une` of arith.cmpf, as its attribute numbers them."""
 GREATER: Final = int(_GREATER)
@@ -33,7 +35,7 @@ def extreme_kind(node: Tree, operator: str) -> tuple[bool, bool] | None:
     None: another node. A selection by a comparison counts, too; the sign of a zero is ignored.
     """
     name = node.detail[0]
-    if name in _EXTREMES:
+    if name in EXTREMES:
         return name.startswith("arith.min"), name.endswith("imumf")
     if operator != "where":
         return None
@@ -88,6 +90,12 @@ def basic_predicate(predicate: int) -> tuple[int, bool, bool]:
     return _OUTCOMES.index(outcomes), is_exchanged, is_negated
 
 
+def outcomes_of(predicate: str, left: NDArray[np.float64], right: NDArray[np.float64]) -> Any:
+    """Return the truth of a comparison for each pair of numbers; none of them is a NaN."""
+    outcomes = np.select([left > right, left < right], [_ABOVE, _BELOW], _EQUAL)
+    return outcomes & _OUTCOMES[int(predicate)] != 0
+
+
 def _exchanged(outcomes: int) -> int:
     """Return the outcomes that a predicate is true for when its operands are exchanged."""
     is_one_way = outcomes & _EITHER_WAY in (_ABOVE, _BELOW)
@@ -124,7 +132,7 @@ def choice_by_sign(node: Tree) -> tuple[Tree, tuple[Tree, Tree]] | None:
     name, parts = node.detail[0], node.parts
     if function_of(node) in ("abs", "fabs"):
         return parts[0], (parts[0], tree("op", ("arith.negf", (), node.detail[2], 0), parts))
-    if name in _EXTREMES:
+    if name in EXTREMES:
         for x, multiple in (parts, parts[::-1]):
             factor = _factor(multiple, x)
             if factor is not None and factor > 0 and factor != 1 and multiple is not x:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from kvtrace.addons.invariance.field import FieldEvaluator
 from kvtrace.addons.invariance.loaded_integers import compared_integers, data_keys
 from kvtrace.addons.invariance.repeated import Arithmetic, NotEvaluated
+from kvtrace.addons.invariance.whole_numbers import WholeNumbers
 from kvtrace.addons.invariance.wording import coordinate_names, node_text
 from kvtrace.symbolic.conditions import Condition, conjunction, disjunction, equal
 from kvtrace.symbolic.prover import Decision, Given, Proven, Ranges, Refuted, prove
@@ -150,6 +151,10 @@ def compare_trees(
     if not pairs:
         return difference
     try:
+        pairs = [
+            replace(pair, first=_with_integers(pair.first), second=_with_integers(pair.second))
+            for pair in pairs
+        ]
         for relation, arithmetic in _ARITHMETIC:
             count = _count_agreeing(pairs, arithmetic, deadline, store_conditions)
             if count:
@@ -157,6 +162,10 @@ def compare_trees(
     except NotEvaluated:
         return difference
     return replace(difference, evaluated=True, compared_count=sum(pair.count for pair in pairs))
+
+
+def _with_integers(elements: Elements) -> Elements:
+    return replace(elements, tree=WholeNumbers().tree(elements.tree))
 
 
 def _is_same(pair: Pair) -> bool:

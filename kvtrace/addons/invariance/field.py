@@ -35,6 +35,7 @@ from kvtrace.addons.invariance.choices import (
     choice_by_sign,
     comparison,
     extreme_kind,
+    outcomes_of,
     predicate_of_choice,
 )
 from kvtrace.addons.invariance.exponentials import Exponentials, unrounded_constant
@@ -47,6 +48,8 @@ from kvtrace.addons.invariance.loaded_integers import (
     with_integers_of_all_sizes,
 )
 from kvtrace.addons.invariance.numbers import (
+    INFINITY,
+    MINUS_INFINITY,
     PRIME,
     RING,
     TRUTHS,
@@ -71,8 +74,9 @@ from kvtrace.addons.invariance.repeated import (
     named,
 )
 from kvtrace.addons.invariance.trees import constant_of, function_of
+from kvtrace.evaluate.shadows.errors.roundings import largest_whole
 from kvtrace.ir.floats import bits_from_float
-from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Or
+from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Or, in_order
 from kvtrace.symbolic.functions import Choice
 from kvtrace.symbolic.terms import Symbol, Term
 from kvtrace.symbolic.trees.tree import COMMUTATIVE, Tree, operator_of
@@ -235,6 +239,10 @@ class FieldEvaluator(RepeatedValues):
             join = TRUTHS["&" if isinstance(condition, And) else "|"]
             return reduce(join, map(self._decided, condition.parts))
         assert isinstance(condition, AtLeast | Equal)
+        for atom in in_order(condition.term.atoms()):
+            if isinstance(atom, Choice) and not is_rare(atom.condition):  # such as a load's mask
+                forms = (condition.substitute({atom: part}) for part in (atom.then, atom.otherwise))
+                return chosen(self._decided(atom.condition), *map(self._decided, forms))
         value, inner = self._integer(condition.term), self._rare_truths(condition.term)
         if isinstance(condition, Equal):
             return mixed(self._seed, 17, np.abs(value), *inner)
@@ -333,7 +341,7 @@ class FieldEvaluator(RepeatedValues):
             integer_value = self._integer(node.parts[0].detail[0])
             if name == "arith.uitofp":
                 integer_value = integer_value & ((1 << int(node.parts[0].detail[1][1:])) - 1)
-            if kind == "f32" and (np.abs(integer_value) < 1 << 24).all():
+            if is_float and (np.abs(integer_value) <= largest_whole(kind)).all():
                 return (integer_value % PRIME).astype(np.uint64)
             values = [mixed(self._seed, 1, integer_value)]
         if (bits := _unsigned_shift(node)) is not None:
@@ -387,4 +395,15 @@ class FieldEvaluator(RepeatedValues):
         if basic not in ORDERED:
             values = [np.minimum(*values), np.maximum(*values)]
         truth = mixed(self._seed, 19, basic, *values)
-        return difference_of(_TRUE, truth) if is_negated else truth
+        truth = difference_of(_TRUE, truth) if is_negated else truth
+        known = self._known(left), self._known(right)  # of lanes that masks pad
+        is_unknown = np.isnan(known[0]) | np.isnan(known[1])
+        return np.where(is_unknown, truth, outcomes_of(predicate, *known))
+
+    def _known(self, node: Tree) -> NDArray[np.float64]:
+        """Return the numbers of lanes that are 0 or infinite, or of a constant; NaN for others."""
+        value, number = self.of(node), constant_of(node)
+        if number is not None:
+            return np.full(value.shape, number)
+        infinities = [value == INFINITY, value == MINUS_INFINITY]
+        return np.select([value == 0, *infinities], [0.0, np.inf, -np.inf], np.nan)

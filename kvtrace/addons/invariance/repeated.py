@@ -19,7 +19,7 @@ from kvtrace.addons.invariance.numbers import (
 )
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.terms import ONE, Symbol, Term
-from kvtrace.symbolic.trees.tree import TRIPS, Tree, bound, tree
+from kvtrace.symbolic.trees.tree import COMMUTATIVE, TRIPS, Tree, bound, operator_of, tree
 
 Arithmetic = Literal["ordered", "sums", "exact", "functions"]
 
@@ -50,14 +50,14 @@ def named(text: object) -> int:
     return zlib.crc32(repr(text).encode())
 
 
-def _adds_integers(node: Tree, count: int) -> bool:
-    """Return whether a reduction or scan adds integers, whose sums have no order."""
+def has_no_order(node: Tree) -> bool:
+    """Return whether a reduction or scan combines integers, whose sums and maxima have no order."""
     return all(
         part.what == "op"
-        and part.detail[0] == "arith.addi"
+        and operator_of(part) in COMMUTATIVE
         and part.detail[2] in INTEGERS
         and {operand.what for operand in part.parts} == {"combined"}
-        for part in node.parts[:count]
+        for part in node.parts[: len(node.parts) // 2]
     )
 
 
@@ -141,7 +141,7 @@ class RepeatedValues(ABC):
         arrays = [np.broadcast_to(array, _widened(array, level, extent)) for array in elements]
         if scanned:
             return self._scan(node, arrays)
-        if self._ordered and not _adds_integers(node, count):
+        if self._ordered and not has_no_order(node):
             positions = _along(level, extent)  # a device may use any order, the same for all
             totals = [_total(mixed(12, positions, array), level) for array in arrays]
             op_hash = named((node.detail[0], extent, position))
@@ -165,7 +165,7 @@ class RepeatedValues(ABC):
         if reverse:
             elements = [np.flip(array, level) for array in elements]
             last_position = extent - 1 - last_position
-        if self._ordered and not _adds_integers(node, len(elements)):
+        if self._ordered and not has_no_order(node):
             totals = [
                 _total(
                     np.where(positions <= last_position, mixed(15, positions, array), np.uint64(0)),

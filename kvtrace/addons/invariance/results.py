@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from math import inf, prod
 from time import thread_time
 from typing import Final
@@ -23,7 +23,7 @@ from kvtrace.addons.invariance.output_results import (
 from kvtrace.addons.invariance.places import coordinates_of
 from kvtrace.addons.invariance.rows import Outcome, RowVerdict, rows_of
 from kvtrace.addons.invariance.stores import stored_elements
-from kvtrace.addons.invariance.trees import are_extremes_alone
+from kvtrace.addons.invariance.whole_numbers import kinds_in_order
 from kvtrace.clients.recorded import estimated_costs
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.progress import progress
@@ -262,19 +262,9 @@ def _merge(result: OutputResult, other: OutputResult) -> None:
 def _result(call: Call, verdict: RowVerdict, determinism: Determinism) -> OutputResult:
     return OutputResult(
         call.kernel, verdict.argument, verdict.verdict, len(verdict.row_axes),
-        SourceLine.of(verdict.op), determinism, _ordered_by(verdict.tree),
+        SourceLine.of(verdict.op), determinism, kinds_in_order(verdict.tree),
         **{name: getattr(verdict, name) for name in DEPENDENCES},
     )  # fmt: skip
-
-
-def _ordered_by(tree: Tree | None) -> frozenset[str]:
-    """Return the kinds of nodes in a tree whose order the compiled code decides.
-
-    The order of maxima alone changes no value.
-    """
-    has_order = tree is not None and not are_extremes_alone((tree,))
-    all_nodes: Iterable[Tree] = tree.walk() if tree is not None and has_order else ()
-    return frozenset(node.what for node in all_nodes) & {"reduction", "product"}
 
 
 # -- several sizes of the batch ------------------------------------------------------------------

@@ -23,7 +23,6 @@ from itertools import product
 from typing import Final
 
 from kvtrace.addons.invariance.bounded_numbers import (
-    EXTREMES,
     NEGATIVE,
     POSITIVE,
     RULES,
@@ -41,7 +40,7 @@ from kvtrace.addons.invariance.bounded_numbers import (
 )
 from kvtrace.addons.invariance.choices import choice_by_sign
 from kvtrace.addons.invariance.repeated import is_exact_product
-from kvtrace.addons.invariance.trees import constant_of, function_of
+from kvtrace.addons.invariance.trees import EXTREMES, constant_of, function_of
 from kvtrace.evaluate.dialects.libdevice import ACCURACY
 from kvtrace.evaluate.registry import ELEMENTWISE
 from kvtrace.evaluate.shadows.errors.roundings import is_float, smallest_of, unit_of

@@ -11,7 +11,10 @@ from kvtrace.evaluate.dialects.libdevice import function_name
 from kvtrace.ir.floats import float_from_bits
 from kvtrace.symbolic.trees.tree import Tree
 
-_EXTREMES: Final = frozenset(("arith.maximumf", "arith.maxnumf", "arith.minimumf", "arith.minnumf"))
+EXTREMES: Final = {
+    "arith.maximumf": -1, "arith.maxnumf": -1, "arith.minimumf": 1, "arith.minnumf": 1,
+}  # fmt: skip
+"""The sign of the infinity that makes no difference to a maximum or minimum."""
 _KEEPING_NAN: Final = frozenset(("arith.extf", "arith.truncf", "math.absf"))
 _FUNCTIONS: Final = {"math.absf": "abs", "tt.precise_sqrt": "sqrt"}
 _SYMBOL: Final = re.compile(r"['\"](\w+)['\"]")
@@ -45,7 +48,7 @@ def are_extremes_alone(trees: Iterable[Tree]) -> bool:
             return False
         if node.what == "op" and node.detail[2].startswith(("f", "bf")):
             names.add(node.detail[0])
-    return len(names - _KEEPING_NAN) == 1 and names <= _EXTREMES | _KEEPING_NAN
+    return len(names - _KEEPING_NAN) == 1 and names <= EXTREMES.keys() | _KEEPING_NAN
 
 
 def constant_of(node: Tree) -> float | None:

@@ -308,7 +308,8 @@ _OTHER_ROWS: Final[tuple[Inputs, ...]] = (
 )  # fmt: skip
 """Contents of the other rows in `witness_of_other_rows`; huge ones show even a tiny influence."""
 _SAME_ROWS: Final[tuple[Inputs, ...]] = (
-    "random numbers", "random numbers", "infinities among numbers",
+    "random numbers", "random numbers", "infinities among numbers", "nothing but NaNs",
+    "nothing but -infinities",
 )  # fmt: skip
 """Contents of equal rows in `witness_between_sizes`."""
 
