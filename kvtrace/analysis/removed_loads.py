@@ -9,7 +9,9 @@ which that IR has more than the IR that is judged.
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from math import inf
 from pathlib import PurePath
+from time import process_time
 from typing import Any
 
 from kvtrace.evaluate.errors import UNFIT
@@ -28,8 +30,11 @@ from kvtrace.verdicts.verdict import Verdict
 _Place = tuple[str, int, int] | None
 
 
-def removed_loads(trace: Trace, run: Run) -> Iterator[str]:
-    """Yield a sentence for each kernel and line with removed loads not proven in bounds."""
+def removed_loads(trace: Trace, run: Run, end: float = inf) -> Iterator[str]:
+    """Yield a sentence for each kernel and line with removed loads not proven in bounds.
+
+    From the time `end` (`time.process_time()`) on, loads are not judged.
+    """
     columns = ["file", "target", "stages"]
     stages = trace.table("kernels", (run,), ["stages"]).to_pylist()
     if not any(stage_artifact(row, BEFORE_PASSES) for row in stages):
@@ -50,7 +55,7 @@ def removed_loads(trace: Trace, run: Run) -> Iterator[str]:
         if number not in before:
             before[number] = _before_passes(trace, kernel, call)
             removed[number] = tuple(_removed(before[number], call.module))
-        verdicts = _verdicts(call, before[number])
+        verdicts = _verdicts(call, before[number]) if process_time() < end else {}
         for op in removed[number]:
             verdict = verdicts.get(op)
             sentence = f"{_line(op)}: the compiler removed this load of kernel {call.kernel}"

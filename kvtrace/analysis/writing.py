@@ -3,7 +3,9 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
+from math import inf
 from pathlib import Path
+from time import process_time
 from typing import Final
 
 from kvtrace.analysis.completing import complete
@@ -19,6 +21,8 @@ from kvtrace.schema.window import TraceWindow
 Tell = Callable[[str], object]
 #: Converters that show kernels' resources.
 _WITH_RESOURCES: Final = frozenset({"perfetto", "chrome"})
+#: Seconds of processor time for judging loads that the compiler removed.
+_REMOVED_LOADS_SECONDS: Final = 5.0
 #: Seconds longer than any run: a hundred years.
 _LONGEST: Final = 100 * 366 * 86_400.0
 
@@ -105,11 +109,20 @@ def write_report(
 def _completed(
     selection: Selection, tell: Tell, replay: bool | None, seconds: float | None = None
 ) -> Iterator[None]:
-    """Complete a trace by `complete`; while the context is open, also results of some calls."""
+    """Complete a trace by `complete`; while the context is open, also results of some calls.
+
+    Loads that the compiler removed become notes of the trace, as `kvtrace sanitize` has them.
+    """
     with results_beside(selection.trace.path):
         if replay is not False:
+            from kvtrace.analysis.removed_loads import removed_loads  # it imports the rules
+
             for line in complete((selection,), replay=replay, seconds=seconds, partial=True):
                 tell(line)
+            end = inf if replay else process_time() + _REMOVED_LOADS_SECONDS
+            for run in selection.runs:
+                for sentence in removed_loads(selection.trace, run, end):
+                    selection.trace.note(sentence)
         yield
 
 

@@ -1,11 +1,14 @@
 """Loads that the compiler removed before TTIR: recorded with the IR before, judged, named."""
 
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kvtrace.analysis.judging import judge_runs
+from kvtrace.analysis.writing import write_report
+from kvtrace.converters.notes import notes_on
 from kvtrace.schema.trace import resolve
 from kvtrace.schema.without_ir import BEFORE_PASSES, recorded_stages
 from tests.support.tiers import needs
@@ -112,3 +115,9 @@ def test_ir_before_passes_is_recorded_only_where_these_removed_loads(selection: 
 
 def test_rules_without_bounds_name_no_removed_load(selection: Any) -> None:
     assert judge_runs(selection, ["race"]).not_evaluated == ()
+
+
+def test_report_names_the_removed_loads(selection: Any, tmp_path: Path) -> None:
+    write_report(selection, tmp_path / "report.html", print)
+    notes = notes_on(selection.trace, selection.runs)
+    assert [note for note in notes if "the compiler removed" in note] == SENTENCES
