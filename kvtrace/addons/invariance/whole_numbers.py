@@ -36,7 +36,7 @@ class _Number:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the bounds are known."""
+        """The bounds are known."""
         return self.high - self.low < inf
 
     @property
