@@ -4,13 +4,13 @@ The data comes from the tables that the tracer and the profiler fill, from the k
 from the recorded contents of tensor arguments. A call without ops has no block.
 """
 
-import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NotRequired, TypedDict
 
+import msgspec
 import numpy as np
 
 from kvtrace.converters.report.model import Argument
@@ -184,8 +184,6 @@ _FIGURES: Final = (
 #: A note of the tracer or the profiler on a figure that was skipped: call id, op index, text.
 _LEFT_OUT: Final = re.compile(r"call (?P<call>\d+), op (?P<op>\d+) \([^)]*\): (?P<text>.*)", re.S)
 _ACCESS: Final = ("arg", "program", "iteration", "first", "last", "active")
-#: Numbers per row of a layout's lists.
-_WIDTHS: Final = {"lanes": 2, "box": 2, "active": 2, "runs": 5, "around": 2}
 
 #: One level of a progression: count, step of the id, step of the address in bytes.
 _IdLevel = tuple[int, int, int]
@@ -240,6 +238,9 @@ class AccessLayout(TypedDict):
     active: NotRequired[_Ranges | None]
     runs: NotRequired[tuple[tuple[int, int, int, int, int], ...] | None]
     around: NotRequired[_Ranges]
+
+
+_LAYOUT: Final = msgspec.json.Decoder(AccessLayout)
 
 
 class Access(TypedDict):
@@ -361,44 +362,12 @@ def _access(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _layout(layout_json: str | None) -> dict[str, Any] | None:
+def _layout(layout_json: str | None) -> AccessLayout | None:
     """Return the JSON of the column `layout` as a dict; None if missing or malformed."""
     try:
-        layout = None if layout_json is None else json.loads(layout_json)
+        return None if layout_json is None else _LAYOUT.decode(layout_json)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(layout, dict) or not _is_row([layout.get("base")], 1):
-        return None
-    is_valid = all(
-        _is_rows_or_none(layout.get(name), width) for name, width in _WIDTHS.items()
-    ) and all(name not in layout or _is_levels(layout[name]) for name in ("programs", "trips"))
-    return layout if is_valid else None
-
-
-def _is_row(entry: object, length: int) -> bool:
-    return (
-        isinstance(entry, list)
-        and len(entry) == length
-        and all(type(number) is int for number in entry)
-    )
-
-
-def _is_rows_or_none(entries: object, width: int) -> bool:
-    """Return whether `entries` is None, or a list of rows of `width` integers."""
-    return entries is None or (
-        isinstance(entries, list) and all(_is_row(row, width) for row in entries)
-    )
-
-
-def _is_levels(entry: object) -> bool:
-    """Return whether `entry` is a list of a first id, and a list of levels of three integers."""
-    return (
-        isinstance(entry, list)
-        and len(entry) == 2
-        and type(entry[0]) is int
-        and isinstance(entry[1], list)
-        and _is_rows_or_none(entry[1], 3)
-    )
 
 
 SOURCE: Final = BlockSource(

@@ -174,11 +174,12 @@ def explained(
 def _without_runs(path: Path, asked: Mapping[str, Answer]) -> Explained:
     """Return the processes that were asked and have recorded nothing so far."""
     stacks, dumps = (_by_process(path / FOLDER, suffix) for suffix in (STACKS, SUFFIX))
-    processes = []
-    for name, said in asked.items():
-        dump = read_dump(dumps[name]) if said.has_dump else None
-        faults = () if dump is None else faults_of(dump, None, ())
-        processes.append(_process(name, None, dump, faults, stacks.get(name), said.notes))
+    processes = [
+        _explained_process(
+            name, dumps[name] if said.has_dump else None, stacks.get(name), None, (), said.notes
+        )
+        for name, said in asked.items()
+    ]
     return Explained(_without_launchers(processes), None, (), path)
 
 
@@ -196,7 +197,7 @@ def _explained_process(
     name: str,
     file: Path | None,
     stacks: Path | None,
-    trace: Trace,
+    trace: Trace | None,
     runs: Sequence[Run],
     notes: Sequence[str] = (),
 ) -> Process:
@@ -205,18 +206,7 @@ def _explained_process(
     dump = None if file is None else read_dump(file)
     faults = () if dump is None else faults_of(dump, trace, of_process or runs)
     run = of_process[-1] if of_process else None
-    return _process(name, run, dump, faults, stacks, notes)
-
-
-def _process(
-    name: str,
-    run: Run | None,
-    dump: Dump | None,
-    faults: Sequence[Fault],
-    stacks: Path | None,
-    notes: Sequence[str],
-) -> Process:
-    answer = Asked(None, (), ()) if stacks is None else read_answer(stacks)
+    answer = Asked(None, ()) if stacks is None else read_answer(stacks)
     return Process(
         name, run, dump, faults, answer.threads, answer.time, answer.collectives, notes,
         answer.rank, answer.world_size,

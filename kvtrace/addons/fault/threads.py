@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -87,7 +86,7 @@ class Asked:
 
     time: int | None
     threads: tuple[PythonThread, ...]
-    collectives: tuple[RequestedCollective, ...]
+    collectives: tuple[RequestedCollective, ...] = ()
     rank: int | None = None
     world_size: int | None = None
 
@@ -98,49 +97,18 @@ def read_answer(file: Path) -> Asked:
     Raises:
         UnreadableStacks: The file is damaged, or cannot be read.
     """
+    import msgspec  # not where a recording ends by a fault, which reads no stacks
+
     try:
-        content = json.loads(file.read_bytes())
-        time = int(content["time"])
-        threads = [
-            PythonThread(
-                str(thread["name"]),
-                bool(thread["is_main"]),
-                tuple(
-                    PythonFrame(
-                        str(frame["file"]),
-                        int(frame["line"]),
-                        str(frame["function"]),
-                        bool(frame["is_own"]),
-                    )
-                    for frame in thread["frames"]
-                ),
-            )
-            for thread in content["threads"]
-        ]
-        collectives = tuple(
-            RequestedCollective(
-                str(row["communicator"]),
-                str(row["group"]),
-                None if row["ranks"] is None else tuple(map(int, row["ranks"])),
-                int(row["sequence"]),
-                str(row["operation"]),
-                bool(row["is_done"]),
-                None if row.get("bytes") is None else int(row["bytes"]),
-            )
-            for row in content.get("collectives", ())
-        )
-        rank, world_size = (
-            None if content.get(name) is None else int(content[name])
-            for name in ("rank", "world_size")
-        )
-    except (OSError, ValueError, TypeError, LookupError, RecursionError) as error:
+        answer = msgspec.json.decode(file.read_bytes(), type=Asked)
+    except (OSError, ValueError, RecursionError) as error:
         raise UnreadableStacks(
             f"{file} cannot be read as Python stacks: {type(error).__name__}: {error}; remove it, "
             "and ask again."
         ) from error
-    known = [thread for thread in threads if thread.frames]
+    known = [thread for thread in answer.threads if thread.frames]
     known.sort(key=lambda thread: (not thread.is_in_torch, not thread.is_main))
-    return Asked(time, tuple(known), collectives, rank, world_size)
+    return replace(answer, threads=tuple(known))
 
 
 @dataclass(frozen=True, slots=True)
