@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 import kvtrace  # noqa: E402
-from kvtrace.addons.check.first_bad import bad_launch  # noqa: E402
+from kvtrace.addons.check.first_bad import first_bad  # noqa: E402
 from kvtrace.addons.check.kept import checked_launches  # noqa: E402
 from kvtrace.addons.check.recording.device_code import FORMATS  # noqa: E402
 from kvtrace.addons.check.recording.device_kernels import (  # noqa: E402
@@ -158,11 +158,13 @@ def born(folder: Path) -> None:
     expect(found == wanted, f"which launches have some: {len(found)} of {len(wanted)}")
     expect(len(rows(folder, "digests")) == 4 * 61, "digests of all launches")
     trace = open_trace(folder)
-    bad = list(map(bad_launch, checked_launches(trace, trace.runs[0])))
-    told = [(each.seq, each.first and (each.first.program[0], each.first.lane)) for each in bad]
+    bad = [(each.seq, first_bad(each)) for each in checked_launches(trace, trace.runs[0])]
+    told = [
+        (seq, None if isinstance(each, str) else (each.program, each.lane)) for seq, each in bad
+    ]
     expect(told == [(62, (0, (777,))), (64, (0, (777,))), (93, (0, (5,)))], f"births: {told}")
-    for each in bad:
-        print("     ", each.seq, each.first.text if each.first else each.reason)
+    for seq, each in bad:
+        print("     ", seq, each)
 
 
 def streams(folder: Path) -> None:
@@ -227,10 +229,8 @@ def captured(folder: Path) -> None:
     found = {(row["seq"], row["arg"]) for row in rows(folder, "non_finite")}
     expect(found >= {(0, 1), (2, 1), (4, 1)}, f"NaNs of a replay: {sorted(found)}")
     trace = open_trace(folder)
-    bad = [
-        each for each in map(bad_launch, checked_launches(trace, trace.runs[0])) if each.seq == 0
-    ]
-    expect(bool(bad) and bad[0].first is not None and bad[0].first.lane == (9,), "and its birth")
+    bad = [first_bad(each) for each in checked_launches(trace, trace.runs[0]) if each.seq == 0]
+    expect(bool(bad) and not isinstance(bad[0], str) and bad[0].lane == (9,), "and its birth")
 
 
 def compiled(folder: Path) -> None:
@@ -247,8 +247,8 @@ def compiled(folder: Path) -> None:
     expect(digest(content(result)) in found, "digests of what torch.compile made")
     expect(len(rows(folder, "non_finite")) >= 1, "a NaN of what it made")
     trace = open_trace(folder)
-    bad = list(map(bad_launch, checked_launches(trace, trace.runs[0])))
-    expect(len(bad) == 1 and bad[0].first is not None, f"and its birth: {bad[:1]}")
+    bad = list(map(first_bad, checked_launches(trace, trace.runs[0])))
+    expect(len(bad) == 1 and not isinstance(bad[0], str), f"and its birth: {bad[:1]}")
 
 
 def repeated(folder: Path) -> None:

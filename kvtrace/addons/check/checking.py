@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from kvtrace.addons.check.comparing import Expected, compared, computed, distances, expected
 from kvtrace.addons.check.findings import NON_FINITE, RULES, WRONG
-from kvtrace.addons.check.first_bad import bad_launch
+from kvtrace.addons.check.first_bad import first_bad, origin_text
 from kvtrace.addons.check.kept import checked_launches
 from kvtrace.addons.check.stage_faults import Fault, message_with_fault
 from kvtrace.ir import source_stack
@@ -36,7 +36,6 @@ from kvtrace.verdicts.replaying import program_at
 
 if TYPE_CHECKING:
     from kvtrace.addons.check.comparing import Expected, LaunchCheck, TensorCheck
-    from kvtrace.addons.check.first_bad import BadLaunch
     from kvtrace.addons.check.kept import CheckedLaunch
     from kvtrace.ir import Module, Op
     from kvtrace.recorded_calls.recorded import Call
@@ -242,17 +241,17 @@ def _wrong_finding(
 
 
 def _find_first_bad(checks: RunChecks, launch: CheckedLaunch) -> None:
-    bad: BadLaunch = bad_launch(launch)
-    first_value = bad.first
-    checks.answers["not finite" if first_value is not None else "undecided"] += 1
-    if first_value is None:
-        checks.failures.append(f"launch {launch.seq} of {launch.kernel}: {bad.reason}")
+    first_value = first_bad(launch)
+    if isinstance(first_value, str):
+        checks.answers["undecided"] += 1
+        checks.failures.append(f"launch {launch.seq} of {launch.kernel}: {first_value}")
         return
+    checks.answers["not finite"] += 1
     call = launch.call()
-    op = next(candidate for candidate in call.module.ops if candidate.index == first_value.op_index)
-    x, y, z = first_value.program
+    x, y, z = program_at(first_value.program, call.grid)
+    message = f"launch {launch.seq}: {origin_text(first_value, call.grid)}"
     checks.findings.append(
-        _finding(checks, launch, call, op, NON_FINITE, f"launch {launch.seq}: {first_value.text}")
+        _finding(checks, launch, call, first_value.op, NON_FINITE, message)
         | {
             "program_x": x,
             "program_y": y,

@@ -74,11 +74,11 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
         )
         yield _unknown(ops[0], reason)
         return
-    births_found = births(bound.call, bound.budget.lanes, stored=True)
+    births_found = births(bound.call, bound.budget.lanes)
     if isinstance(births_found, str):
         yield _unknown(ops[0], births_found)
         return
-    yield from (_violation(bound.call, birth) for birth in births_found if birth.reaches_memory)
+    yield from (_violation(bound.call, birth) for birth in births_found)
     lost = lost_floats(bound.call, bound.budget.lanes)
     if isinstance(lost, str):
         yield _unknown(ops[0], lost)
@@ -88,20 +88,19 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
 
 @dataclass(frozen=True, slots=True)
 class Birth:
-    """A NaN or infinity that an op makes, at the first place where it does.
+    """A NaN or infinity that an op makes and that reaches memory, at the first such place.
 
     Attributes:
-            op: the op.
-    program: the first program in which a birth reaches memory, else the first with a birth; a
-                linear id, x fastest.
-            programs: the number of programs with a birth.
-            iteration: the trip of the innermost loop.
-            lane: the first such element of the op's result.
-            number: the NaN or infinity.
-    operands: the element's operands, by name: single numbers, or of a sum's summands the ones
-                that are not finite, else the largest.
-            reaches_memory: whether a program stores fewer NaNs and infinities without this birth.
-            from_masked: whether the birth vanishes if undefined lanes of masked loads hold 1.
+        op: the op.
+        program: the first program in which a birth reaches memory; a linear id, x fastest.
+        programs: the number of programs with a birth.
+        iteration: the trip of the innermost loop.
+        lane: the first such element of the op's result.
+        number: the NaN or infinity.
+        operands: the element's operands, by name: single numbers, or of a sum's summands the ones
+            that are not finite, else the largest.
+        from_masked: whether the birth vanishes if undefined lanes of masked loads hold 1; False
+            also if not asked for.
     """
 
     op: Op
@@ -111,20 +110,19 @@ class Birth:
     lane: tuple[int, ...]
     number: float
     operands: tuple[tuple[str, tuple[float, ...]], ...]
-    reaches_memory: bool
     from_masked: bool
 
 
 def births(
-    call: Call, lanes: int, programs: Sequence[int] | None = None, *, stored: bool = False
+    call: Call, lanes: int, programs: Sequence[int] | None = None, *, with_masks: bool = False
 ) -> tuple[Birth, ...] | str:
-    """Return one birth for each op that makes NaNs or infinities, in the order of evaluation.
+    """Return one birth for each op that makes NaNs or infinities that reach memory, in order.
 
     Args:
         call: the call, with the contents of its tensors.
         lanes: limit on the lanes of memory accesses that an evaluation takes.
         programs: linear ids of the programs to evaluate; None: all.
-        stored: whether to leave out births that reach no memory, and `from_masked`.
+        with_masks: whether to find `from_masked`, and of an op's births one that it is not true of.
 
     Returns:
         The births, or the reason if the evaluation ended early.
@@ -134,38 +132,35 @@ def births(
     failure = evaluated_with_floats(call, watch, programs, lanes)
     if failure is not None:
         return failure
-    births_found = (_birth(call, watch, op, lanes, stored) for op in watch.births)
+    births_found = (_birth(call, watch, op, lanes, with_masks) for op in watch.births)
     return tuple(birth for birth in births_found if birth is not None)
 
 
-def _birth(call: Call, whole_run: _BirthRecorder, op: Op, lanes: int, stored: bool) -> Birth | None:
+def _birth(
+    call: Call, whole_run: _BirthRecorder, op: Op, lanes: int, with_masks: bool
+) -> Birth | None:
     """Return an op's birth, from runs of single programs with the new values replaced; or None."""
     programs = whole_run.births[op]
     storing_programs = [program for program in programs if whole_run.stored.get(program)]
-    first_run: tuple[int, _BirthRecorder, _FirstPlace, bool] | None = None
-    for program in storing_programs[:_MAX_PROGRAMS] or ([] if stored else list(programs)[:1]):
+    for program in storing_programs[:_MAX_PROGRAMS]:
         single_run = _BirthRecorder(op)
         if (
             evaluated_with_floats(call, single_run, (program,), lanes) is not None
             or single_run.first is None
         ):
             continue
-        reaches_memory = single_run.stored.get(program, 0) < whole_run.stored.get(program, 0)
-        if first_run is None or reaches_memory:
-            first_run = program, single_run, single_run.first, reaches_memory
-        if reaches_memory:
-            break
-    if first_run is None:
-        return None
-    program, single_run, birth, reaches_memory = first_run
-    from_masked = False
-    if not stored:
-        stored_count = whole_run.stored.get(program, 0) if reaches_memory else 0
-        birth, from_masked = _relevant_birth(call, op, program, single_run, stored_count, lanes)
-    return Birth(
-        op, program, len(programs), birth.iteration, birth.lane, birth.number, birth.operands,
-        reaches_memory, from_masked,
-    )  # fmt: skip
+        stored_count = whole_run.stored[program]
+        if single_run.stored.get(program, 0) < stored_count:
+            birth, from_masked = single_run.first, False
+            if with_masks:
+                birth, from_masked = _relevant_birth(
+                    call, op, program, single_run, stored_count, lanes
+                )
+            return Birth(
+                op, program, len(programs), birth.iteration, birth.lane, birth.number,
+                birth.operands, from_masked,
+            )  # fmt: skip
+    return None
 
 
 def _relevant_birth(

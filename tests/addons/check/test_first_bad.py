@@ -8,8 +8,9 @@ import torch
 import triton
 
 import kvtrace
-from kvtrace.addons.check.first_bad import bad_launch
+from kvtrace.addons.check.first_bad import first_bad, origin_text
 from kvtrace.addons.check.kept import checked_launches
+from kvtrace.ir import source_stack
 from kvtrace.schema.trace import open_trace
 from tests.addons.check import bad_kernels as kernels
 from tests.backends.compiled_kernels.output_kernels import inverted
@@ -33,7 +34,11 @@ def numbers(count=1000, **at):
 def bad(out):
     trace = open_trace(out)
     (run,) = trace.runs
-    return list(map(bad_launch, checked_launches(trace, run)))
+    return [(launch, first_bad(launch)) for launch in checked_launches(trace, run)]
+
+
+def line_of(value):
+    return source_stack(value.op)[0].line
 
 
 def marked_line(kernel):
@@ -61,17 +66,16 @@ def test_bad_value_has_op_line_program_lane_and_operands(tmp_path, name):
         launched(kernel, x, out)
         launched(kernel, x, out)
 
-    (found,) = bad(tmp_path)
-    assert (found.seq, found.kernel, found.reason) == (1, name, None)
-    first = found.first
-    assert (first.program, first.lane) == ((program, 0, 0), (lane,))
+    ((launch, first),) = bad(tmp_path)
+    assert (launch.seq, launch.kernel) == (1, name)
+    assert (first.program, first.lane) == (program, (lane,))
     assert first.number == number or (math.isnan(first.number) and math.isnan(number))
-    assert (first.file, first.line) == (kernels.__file__, marked_line(kernel))
-    assert (first.reaches_memory, first.from_masked, first.programs) == (True, False, 1)
+    assert line_of(first) == marked_line(kernel)
+    assert (first.from_masked, first.programs) == (False, 1)
     if op is not None:
-        assert first.op == op
+        assert first.op.name == op
         assert [held for _, values in first.operands for held in values] == operands
-    assert f"{kernels.__file__}:{first.line}" in first.text
+    assert f"{kernels.__file__}:{line_of(first)}" in origin_text(first, launch.call().grid)
 
 
 def test_nan_of_a_row_of_minus_infinities_is_located_at_the_subtraction(tmp_path):
@@ -79,35 +83,29 @@ def test_nan_of_a_row_of_minus_infinities_is_located_at_the_subtraction(tmp_path
     x[256:] = -INF
     with kvtrace.capture(tmp_path, check="finite"):
         launched(kernels.inf_minus_inf, x, torch.zeros(512))
-    (found,) = bad(tmp_path)
-    first = found.first
-    assert (first.op, first.program, first.lane) == ("arith.subf", (1, 0, 0), (0,))
-    assert first.line == marked_line(kernels.inf_minus_inf)
+    ((_, first),) = bad(tmp_path)
+    assert (first.op.name, first.program, first.lane) == ("arith.subf", 1, (0,))
+    assert line_of(first) == marked_line(kernels.inf_minus_inf)
     assert [values for _, values in first.operands] == [(-INF,), (-INF,)]
 
 
 def test_nan_from_masked_lanes_that_reaches_a_sum_is_marked(tmp_path):
     with kvtrace.capture(tmp_path, check="finite"):
         launched(kernels.padding_leaks, numbers(200), torch.zeros(1))
-    (found,) = bad(tmp_path)
-    first = found.first
-    assert (first.op, first.lane, first.number) == ("arith.divf", (200,), INF)
+    ((launch, first),) = bad(tmp_path)
+    assert (first.op.name, first.lane, first.number) == ("arith.divf", (200,), INF)
     assert first.from_masked
-    assert first.line == marked_line(kernels.padding_leaks)
-    assert "from lanes that masked loads leave out; the value reaches memory" in first.text
+    assert line_of(first) == marked_line(kernels.padding_leaks)
+    text = origin_text(first, launch.call().grid)
+    assert "from lanes that masked loads leave out; the value reaches memory" in text
 
 
-def test_nan_in_padding_that_is_never_stored_is_marked(tmp_path):
+def test_nan_in_padding_that_is_never_stored_is_left_out(tmp_path):
     with kvtrace.capture(tmp_path, check="finite"):
         launched(kernels.padding_stays, numbers(200, _7=1.0) + 1, torch.zeros(200))
-    (found,) = bad(tmp_path)
-    assert (found.first.op, found.first.lane) == ("math.log", (7,))
-    assert (found.first.from_masked, found.first.operands[0][1]) == (False, (0.0,))
-    stays = [value for value in found.values if not value.reaches_memory]
-    assert [(value.op, value.lane, value.from_masked) for value in stays] == [
-        ("arith.divf", (200,), True)
-    ]
-    assert "the value is never stored" in stays[0].text
+    ((_, first),) = bad(tmp_path)
+    assert (first.op.name, first.lane) == ("math.log", (7,))
+    assert (first.from_masked, first.operands[0][1]) == (False, (0.0,))
 
 
 def test_nan_of_a_dot_product_is_reported_with_the_largest_summands(tmp_path):
@@ -115,9 +113,8 @@ def test_nan_of_a_dot_product_is_reported_with_the_largest_summands(tmp_path):
     x[3 * 16 + 4] = 3e38
     with kvtrace.capture(tmp_path, check="finite"):
         launched(kernels.large_product, x, torch.zeros(256))
-    (found,) = bad(tmp_path)
-    first = found.first
-    assert (first.op, first.lane, first.number) == ("tt.dot", (3, 4), INF)
+    ((_, first),) = bad(tmp_path)
+    assert (first.op.name, first.lane, first.number) == ("tt.dot", (3, 4), INF)
     operands = dict(first.operands)
     large = float(torch.tensor(3e38))
     assert operands["left"] == (1.0, 1.0, 1.0, large)  # three of 15 ones, in their order
@@ -128,18 +125,16 @@ def test_reason_names_the_tensors_that_were_not_recorded(tmp_path):
     with kvtrace.capture(tmp_path, check="finite"):
         x = numbers((1 << 18) + 1, _3=0.0)
         inverted[(triton.cdiv(x.numel(), 1024),)](x, x.numel(), BLOCK=1024)
-    (found,) = bad(tmp_path)
-    assert found.first is None
-    assert found.reason == "the evaluation lacks the contents of x, which were not recorded"
+    ((_, reason),) = bad(tmp_path)
+    assert reason == "the evaluation lacks the contents of x, which were not recorded"
 
 
 def test_nan_in_memory_before_the_launch_has_no_origin(tmp_path):
     out = torch.full((1000,), math.nan)
     with kvtrace.capture(tmp_path, check="finite"):
         launched(kernels.log_of_zero, numbers(500), out)
-    (found,) = bad(tmp_path)
-    assert found.values == ()
-    assert "memory around its stores was not finite before" in found.reason
+    ((_, reason),) = bad(tmp_path)
+    assert "memory around its stores was not finite before" in reason
 
 
 def test_first_nan_in_a_programs_thirtieth_launch_is_located(tmp_path):
@@ -149,6 +144,8 @@ def test_first_nan_in_a_programs_thirtieth_launch_is_located(tmp_path):
             weights[step] = 30.0 - step
             launched(kernels.log_of_zero, weights, out)
             launched(kernels.large_power, out.clamp(max=1.0), out)
-    infinity, nan = bad(tmp_path)  # step 30 takes the logarithm of 0, step 31 that of -1
-    assert (infinity.seq, infinity.first.lane, infinity.first.number) == (60, (30,), -INF)
-    assert (nan.seq, nan.first.lane) == (62, (31,))
+    (launch, infinity), (nan_launch, nan) = bad(
+        tmp_path
+    )  # step 30 takes the logarithm of 0, step 31 that of -1
+    assert (launch.seq, infinity.lane, infinity.number) == (60, (30,), -INF)
+    assert (nan_launch.seq, nan.lane) == (62, (31,))

@@ -8,7 +8,7 @@ import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 import kvtrace
-from kvtrace.addons.check.first_bad import bad_launch
+from kvtrace.addons.check.first_bad import first_bad
 from kvtrace.addons.check.kept import checked_launches
 from kvtrace.addons.check.recording import outputs
 from kvtrace.addons.check.recording.host_kernels import digest
@@ -230,8 +230,8 @@ def test_tensors_behind_descriptors_are_examined(tmp_path):
     assert flags(tmp_path) == {(0, max(places), "after"): (True, False)}
     assert [row["seq"] for row in rows(tmp_path, "checked_launches")] == [0]
     (run,) = open_trace(tmp_path).runs
-    (found,) = map(bad_launch, checked_launches(open_trace(tmp_path), run))
-    assert (found.first.program, found.first.lane) == ((1, 0, 0), (8, 3))
+    (found,) = map(first_bad, checked_launches(open_trace(tmp_path), run))
+    assert (found.program, found.lane) == (1, (8, 3))
 
 
 @triton.autotune([triton.Config({"BLOCK": 128}), triton.Config({"BLOCK": 256})], key=["n"])
