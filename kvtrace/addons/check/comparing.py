@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.addons.check.kept import CheckedLaunch, StorageAfter
-from kvtrace.evaluate import Observer, OutOfBounds, TensorArgument, evaluate
-from kvtrace.evaluate.errors import UNFIT, Undecided, UnfitOp
+from kvtrace.evaluate import Observer, OutOfBounds, TensorArgument
+from kvtrace.evaluate.errors import Undecided
 from kvtrace.evaluate.registry import place
 from kvtrace.evaluate.rounding import from_memory
 from kvtrace.evaluate.scope import MOST_STEPS
-from kvtrace.evaluate.shadows.driver import Shadows
-from kvtrace.evaluate.shadows.errors.analysis import Radii
+from kvtrace.evaluate.shadows.errors.analysis import ErrorAnalysis, Radii
+from kvtrace.evaluate.shadows.errors.exact_values import distances_of
 from kvtrace.evaluate.shadows.errors.tt_memory import BoundedMemory
 from kvtrace.evaluate.types import ElementType, element_of
 from kvtrace.ir import Module
@@ -155,44 +155,33 @@ def expected(
     call = launch.call()
     module = module or within_extents(call.module)
     radii = Radii(module)
-    evaluate_again(launch, replace(call, module=module), radii, may_leave=may_leave)
-    memory, shared = radii.memory, radii.shared
-    if memory is None or shared is None or not launch.after:
+    memory = evaluate_again(launch, call, radii, may_leave=may_leave)
+    if not launch.after:
         raise Undecided("no memory that the launch writes was recorded")
-    memory.finish()
     results = [_expected(call, memory, after) for after in launch.after]
     return Computed(
         tuple(result for result in results if isinstance(result, Expected)),
         tuple(result for result in results if isinstance(result, str)),
-        tuple(shared.faults),
+        tuple(radii.shared.faults),
     )
 
 
 def evaluate_again(
-    launch: CheckedLaunch, call: Call, instrument: Shadows, *, may_leave: bool = False
-) -> None:
-    """Evaluate the recorded programs of a launch for their effect on an instrument.
+    launch: CheckedLaunch, call: Call, analysis: ErrorAnalysis, *, may_leave: bool = False
+) -> BoundedMemory:
+    """Evaluate the recorded programs of a launch by an analysis; return the memory afterwards.
 
-    `call` is the launch's call or a modified copy. `instrument` computes shadow values, and has the
-    results afterwards. `may_leave`: as in `expected`.
+    `call` has the launch's arguments, or other ones. `may_leave`: as in `expected`.
 
     Raises:
         KvtraceError: The launch cannot be evaluated.
     """
     programs = None if launch.programs is None else np.array(launch.programs, np.int64)
-    try:
-        evaluate(
-            call.module,
-            call.arguments,
-            call.grid,
-            kernel=call.kernel,
-            observers=() if may_leave else (_BoundsGuard(launch.views),),
-            programs=programs,
-            instrument=instrument,
-            most_steps=MOST_STEPS,
-        )
-    except UNFIT as error:  # recorded IR may be anything; reported for the launch
-        raise UnfitOp(call.kernel, error) from error
+    observers = () if may_leave else (_BoundsGuard(launch.views),)
+    return analysis.run(
+        call.arguments, call.grid, call.kernel,
+        observers=observers, programs=programs, most_steps=MOST_STEPS,
+    )  # fmt: skip
 
 
 def check(launch: CheckedLaunch) -> LaunchCheck:
@@ -308,12 +297,8 @@ def distances(output: Expected) -> Distances:
         from_memory(content.reshape(-1).view(element.memory), element).astype(np.float64)
         for content in (output.expected, output.got)
     )
-    same_bits = (output.expected == output.got).all(axis=1)
+    away, scale = distances_of(got, expected), root_mean_square(expected)
     with np.errstate(all="ignore"):
-        both_nan = np.isnan(expected) & np.isnan(got)
-        away = np.where(same_bits | both_nan, 0.0, np.abs(got - expected))
-        away = np.where(np.isnan(away), np.inf, away)
-        scale = root_mean_square(expected)
         loose = (radii > np.abs(expected) + scale) | np.isinf(radii) | np.isnan(radii)
         beyond = (away > radii) & ~loose
     return Distances(expected, got, away, beyond, loose, scale)

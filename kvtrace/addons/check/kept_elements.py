@@ -14,7 +14,7 @@ from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.errors import Undecided
 from kvtrace.evaluate.narrow import foreign_roundings, narrow_sums
 from kvtrace.evaluate.shadows.errors.analysis import Deviations
-from kvtrace.evaluate.shadows.errors.exact_values import exact_values, held_elements
+from kvtrace.evaluate.shadows.errors.exact_values import distances_of, exact_values, held_elements
 from kvtrace.evaluate.shadows.errors.roundings import GrantedRoundings, rounding
 from kvtrace.evaluate.types import value_type
 from kvtrace.ir.memory_sites import memory_sites
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from kvtrace.addons.check.kept import CheckedLaunch, Piece, StorageAfter
     from kvtrace.converters.diff.model import Word
     from kvtrace.evaluate.shadows.errors.exact_values import ExactValues, Numbers
-    from kvtrace.evaluate.shadows.errors.tt_memory import BoundedMemory
     from kvtrace.evaluate.types import ElementType
     from kvtrace.ir import Module
     from kvtrace.recorded_calls.recorded import Call
@@ -181,13 +180,7 @@ class LaunchPair:
             [values_of_side.worst + values_of_side.meaning for values_of_side in exact_values],
             axis=0,
         )
-        with np.errstate(all="ignore"):
-            distances = np.abs(is_now - was)
-            distances = np.where(
-                np.isnan(distances),
-                np.where(np.isnan(was) & np.isnan(is_now), 0, np.inf),
-                distances,
-            )
+        distances = distances_of(is_now, was)
         if not floats:  # float64 does not hold all integers
             distances = np.where(limit == 0, np.inf, 0.0)
         unexplained = (
@@ -276,14 +269,9 @@ class _Evaluation:
     """A launch's evaluation that has for each stored number its exact value and error bounds."""
 
     def __init__(self, launch: CheckedLaunch, call: Call, granted: GrantedRoundings) -> None:
-        module = within_extents(call.module)
-        deviations = Deviations(module, granted=granted)
-        evaluate_again(launch, replace(call, module=module), deviations)
-        if deviations.memory is None:
-            raise Undecided("the evaluation of the launch recorded no memory")
-        deviations.memory.finish()
+        deviations = Deviations(within_extents(call.module), granted=granted)
+        self._memory = evaluate_again(launch, call, deviations)
         self._call, self._open = call, deviations.open
-        self._memory: BoundedMemory = deviations.memory
 
     def of(self, position: int, lanes: _Lanes) -> ExactValues:
         """Return exact values and bounds of the elements `lanes` of the storage of a tensor.

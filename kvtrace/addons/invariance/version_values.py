@@ -30,9 +30,7 @@ from kvtrace.addons.invariance.launches import (
     read_positions,
 )
 from kvtrace.addons.invariance.witness import Witness, differing_element
-from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.arguments import TensorArgument
-from kvtrace.evaluate.errors import UNFIT
 from kvtrace.evaluate.shadows.errors.analysis import Deviations
 from kvtrace.evaluate.shadows.errors.exact_values import ExactValues, exact_values
 from kvtrace.recorded_calls.recorded import Call
@@ -382,16 +380,11 @@ def _exact_values(call: Call, position: int, fill: Fill) -> ExactValues | None:
     deviations = Deviations(call.module)
     try:
         with np.errstate(all="ignore"):
-            evaluate(
-                call.module, arguments, call.grid, kernel=call.kernel,
-                instrument=deviations, most_steps=MOST_STEPS,
-            )  # fmt: skip
-            assert deviations.memory is not None
-            deviations.memory.finish()
+            memory = deviations.run(arguments, call.grid, call.kernel, most_steps=MOST_STEPS)
             output = arguments[position]
             assert isinstance(output, TensorArgument)
-            values = exact_values(output, deviations.memory, deviations.open)
-    except (KvtraceError, *UNFIT):
+            values = exact_values(output, memory, deviations.open)
+    except KvtraceError:
         return None
     return None if deviations.open else values
 

@@ -31,9 +31,9 @@ from kvtrace.addons.tolerance.launched import (
 )
 from kvtrace.addons.tolerance.outputs import Tolerance, exact_outputs, output_of
 from kvtrace.addons.tolerance.references import ReferenceResults, call_reference
-from kvtrace.evaluate import TensorArgument, evaluate
+from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.dialects.tt_dot import dot_form
-from kvtrace.evaluate.errors import UNFIT, Undecided, UnfitOp
+from kvtrace.evaluate.errors import Undecided
 from kvtrace.evaluate.narrow import (
     computes_in_narrow_floats,
     foreign_roundings,
@@ -145,13 +145,7 @@ def _bounds_of_kernel(
 ) -> Tolerance:
     module, arguments = launch.module, launch.before()
     deviations = Deviations(module, chance=chance, granted=granted)
-    try:
-        evaluate(module, arguments, launch.grid, kernel=launch.kernel, instrument=deviations)
-    except UNFIT as error:
-        raise UnfitOp(launch.kernel, error) from error
-    memory = deviations.memory
-    assert memory is not None
-    memory.finish()
+    memory = deviations.run(arguments, launch.grid, launch.kernel)
     written = written_storages(module, arguments)
     outputs = {
         argument.name: output_of(argument, memory, deviations.open)
@@ -319,16 +313,7 @@ def _formula_conditions(
             size = tensor.element.bytes
             moved_planes[id(tensor.storage)] = (size, tensor.offset_bytes % size, planes)
         exact_evaluation = Deviations(launch.module, before=moved_planes, bounded=False)
-        evaluate(
-            launch.module,
-            arguments_again,
-            launch.grid,
-            kernel=launch.kernel,
-            instrument=exact_evaluation,
-        )
-        memory = exact_evaluation.memory
-        assert memory is not None
-        memory.finish()
+        memory = exact_evaluation.run(arguments_again, launch.grid, launch.kernel)
         return exact_outputs(arguments_again, memory, exact)
 
     try:

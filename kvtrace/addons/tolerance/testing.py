@@ -16,7 +16,7 @@ from kvtrace.addons.tolerance.outputs import Output, Tolerance
 from kvtrace.addons.tolerance.references import as_array
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.shadows.errors.analysis import CHANCE
-from kvtrace.evaluate.shadows.errors.exact_values import Numbers
+from kvtrace.evaluate.shadows.errors.exact_values import Numbers, distances_of
 from kvtrace.evaluate.shadows.errors.roundings import GrantedRoundings
 from kvtrace.ir import Op, source_stack
 from kvtrace.recorded_calls.recorded import Call
@@ -261,7 +261,7 @@ def compared(
     if not (exceeding.any() or differs_exactly.any()):
         return None
     if exceeding.any():
-        distances = _distances(values, output.expected)
+        distances = distances_of(values, output.expected)
         with np.errstate(all="ignore"):
             shares = np.where(exceeding, np.where(radius > 0, distances / radius, np.inf), -1.0)
         worst = _largest(shares, distances)
@@ -269,7 +269,7 @@ def compared(
         compared_values, limits = values, radius
         differing = exceeding
     else:
-        distances = _distances(output.exact, output.expected)
+        distances = distances_of(output.exact, output.expected)
         worst = _largest(np.where(differs_exactly, distances, -1.0), distances)
         cause, detail = "meaning", _MEANING + "; the results are within what rounding may hide"
         compared_values, limits = output.exact, output.meaning_radius()
@@ -294,7 +294,7 @@ def _undecided(values: Numbers, output: Output, bound: Bound, granted_share: flo
 
     Equal elements are decided.
     """
-    distances = _distances(values.reshape(output.exact.shape), output.expected)
+    distances = distances_of(values.reshape(output.exact.shape), output.expected)
     count = int(((distances > 0) & ~np.isfinite(output.radius(bound))).sum())
     if count <= granted_share * distances.size:
         return []
@@ -387,15 +387,8 @@ def _largest(shares: Numbers, distances: Numbers) -> int:
     )
 
 
-def _distances(values: Numbers, expected: Numbers) -> Numbers:
-    with np.errstate(all="ignore"):
-        distances = np.abs(values - expected)
-        same = (values == expected) | (np.isnan(values) & np.isnan(expected))
-    return np.where(same, 0.0, np.where(np.isnan(distances), np.inf, distances))
-
-
 def _exceeds(values: Numbers, expected: Numbers, radius: Numbers) -> NDArray[np.bool_]:
-    return np.asarray((_distances(values, expected) > radius) & np.isfinite(radius))
+    return np.asarray((distances_of(values, expected) > radius) & np.isfinite(radius))
 
 
 def _overflows(values: Numbers, output: Output, radius: Numbers) -> NDArray[np.bool_]:

@@ -18,16 +18,17 @@ about the launch.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any, Final
 
 import numpy as np
 
-from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
+from kvtrace.evaluate.arguments import Argument, ScalarArgument, TensorArgument
 from kvtrace.evaluate.compiler import slots_of
 from kvtrace.evaluate.dialects.tt_dot import dot_operands
-from kvtrace.evaluate.errors import Undecided
+from kvtrace.evaluate.engine import evaluate
+from kvtrace.evaluate.errors import UNFIT, Undecided, UnfitOp
 from kvtrace.evaluate.narrow import foreign_roundings, narrow_sums
 from kvtrace.evaluate.partitions import needs_clocks
 from kvtrace.evaluate.registry import Step, place
@@ -86,16 +87,30 @@ class ErrorAnalysis(Shadows):
     """
 
     enters_reductions = True
-    memory: BoundedMemory | None
+    memory: BoundedMemory
+    shared: BoundedSharedMemory
 
     def __init__(self, module: Module, roundings: Roundings) -> None:
         super().__init__(module)
         self.kind = roundings.kind
         self.roundings = roundings
-        self.memory = None
-        self.shared: BoundedSharedMemory | None = None
         self.open: set[str] = set()
         self._shared_storages: set[int] | None = set()
+
+    def run(
+        self, arguments: Sequence[Argument], grid: tuple[int, ...], kernel: str, **options: Any
+    ) -> BoundedMemory:
+        """Evaluate a launch, and return its complete memory; `options` are those of `evaluate`.
+
+        Raises:
+            KvtraceError: The launch cannot be evaluated.
+        """
+        try:
+            evaluate(self.module, arguments, grid, kernel=kernel, instrument=self, **options)
+        except UNFIT as error:  # recorded IR may be anything; reported for the launch
+            raise UnfitOp(kernel, error) from error
+        self.memory.finish()
+        return self.memory
 
     def begin(self, launch: Launch, values: list[Any]) -> None:
         """Replace the launch's memory and shared memory by ones with planes."""
@@ -131,7 +146,6 @@ class ErrorAnalysis(Shadows):
 
     def _require_unshared(self, op: Op, pointer: Any) -> None:
         """Raise Undecided if a pointer goes to a storage that is both read and written."""
-        assert self.memory is not None
         storages = self.memory.storages_of(actual(pointer))
         if self._shared_storages is None or not storages.isdisjoint(self._shared_storages):
             raise Undecided(
@@ -346,7 +360,6 @@ class ErrorAnalysis(Shadows):
 
         def accessed(values: list[Any], scope: Any) -> None:
             memory = self.memory
-            assert memory is not None
             address, mask_lanes = values[pointer.id], None if mask is None else values[mask.id]
             if scope.launch.in_order and not atomic:
                 self._require_unshared(op, address)
@@ -429,7 +442,6 @@ class Deviations(ErrorAnalysis):
     def begin(self, launch: Launch, values: list[Any]) -> None:
         """Set the planes of an earlier launch in memory, and those of rounded float scalars."""
         super().begin(launch, values)
-        assert self.memory is not None
         tensors = [entry for entry in launch.arguments if isinstance(entry, TensorArgument)]
         elements = sum(prod(tensor.shape) for tensor in tensors)
         self.roundings.deviations = deviations_for(self._chance, elements)

@@ -70,6 +70,17 @@ def exact_values(
     return ExactValues(evaluated, exact_from(evaluated, planes["off"]), worst, near, meaning)
 
 
+def distances_of(values: Numbers, expected: Numbers) -> Numbers:
+    """Return the distance of each number from the expected one.
+
+    It is 0 for two NaNs, and infinite for a NaN and a number.
+    """
+    with np.errstate(all="ignore"):
+        distances = np.abs(values - expected)
+        same = (values == expected) | (np.isnan(values) & np.isnan(expected))
+    return np.where(same, 0.0, np.where(np.isnan(distances), np.inf, distances))
+
+
 def elements_of(tensor: TensorArgument, storage_bytes: NDArray[np.uint8]) -> Numbers:
     """Return a tensor's elements as float64, in its shape, from the bytes of its storage."""
     return _strided_elements(held_elements(tensor, storage_bytes), tensor).astype(np.float64)
