@@ -14,11 +14,12 @@ import torch
 
 from benchmarks.tolerance_mutants import Mutant
 from kvtrace.addons.tolerance.deriving import derive
-from kvtrace.addons.tolerance.launched import ReplayableLaunch, recorded_launches
+from kvtrace.addons.tolerance.launched import recorded_launches
 from kvtrace.addons.tolerance.outputs import Output, Tolerance
 from kvtrace.addons.tolerance.references import ReferenceResults
 from kvtrace.evaluate.order import written_storages
 from kvtrace.evaluate.shadows.errors.roundings import GrantedRoundings
+from kvtrace.recorded_calls.recorded import Call
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Below this, whatever the ratio says, FLA's comparison passes.
@@ -173,7 +174,7 @@ class CaseResult:
 
     actual: np.ndarray
     wanted: np.ndarray
-    launch: ReplayableLaunch
+    launch: Call
     name: str
     given: list[Any]
 
@@ -214,7 +215,7 @@ def run(case: Case, module: Any, seed: int) -> CaseResult:
         out = called(case, module, given)
     start = out.untyped_storage().data_ptr()
     for launch_index, launch in reversed(list(enumerate(launches))):
-        arguments = launch.before()
+        arguments = launch.arguments
         for argument in arguments:
             storage = getattr(argument, "storage", None)
             if storage is None or storage.address != start:
@@ -223,7 +224,7 @@ def run(case: Case, module: Any, seed: int) -> CaseResult:
                 continue
             ours = {getattr(each, "storage", None) and each.storage.address for each in arguments}
             for earlier in launches[:launch_index]:
-                contents_before = earlier.before()
+                contents_before = earlier.arguments
                 if earlier.kernel == launch.kernel and _addresses(contents_before) == _addresses(
                     arguments
                 ):

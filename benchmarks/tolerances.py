@@ -39,7 +39,7 @@ from benchmarks.tolerance_cases import (
 )
 from benchmarks.tolerance_libraries import fla_cases, vllm_cases
 from benchmarks.tolerance_liger import cases as liger_cases
-from kvtrace.addons.tolerance.launched import TARGET
+from kvtrace.addons.tolerance.launched import TARGET, copied_arguments
 from kvtrace.addons.tolerance.testing import NotClose, compared
 from kvtrace.evaluate import TensorArgument, evaluate
 from kvtrace.evaluate.fixed_order import in_fixed_order
@@ -58,7 +58,7 @@ def chosen_cases(part: str) -> list[Case]:
 
 def in_another_order(ran: CaseResult) -> np.ndarray:
     """Return a launch's output, evaluated with sums in the fixed order."""
-    arguments = ran.launch.before()
+    arguments = copied_arguments(ran.launch.arguments)
     with in_fixed_order():
         evaluate(ran.launch.module, arguments, ran.launch.grid, kernel=ran.launch.kernel)
     tensor = next(argument for argument in arguments if argument.name == ran.name)

@@ -15,6 +15,7 @@ from kvtrace.evaluate.errors import Undecided
 from kvtrace.evaluate.narrow import foreign_roundings, narrow_sums
 from kvtrace.evaluate.shadows.errors.analysis import Deviations
 from kvtrace.evaluate.shadows.errors.exact_values import distances_of, exact_values, held_elements
+from kvtrace.evaluate.shadows.errors.images import are_same
 from kvtrace.evaluate.shadows.errors.roundings import GrantedRoundings, rounding
 from kvtrace.evaluate.types import value_type
 from kvtrace.ir.memory_sites import memory_sites
@@ -353,8 +354,8 @@ def _is_one_sided(was: Numbers, is_now: Numbers, exact: ExactValues, element: El
 def _is_allowed(value: Numbers, side: ExactValues) -> _Lanes:
     """Return for each element whether a device that follows the IR may have left its value."""
     with np.errstate(all="ignore"):
-        is_same_value = (value == side.exact) | (np.isnan(value) & np.isnan(side.exact))
-        return np.asarray(is_same_value | (np.abs(value - side.exact) <= side.worst * _UPWARDS))
+        within = np.abs(value - side.exact) <= side.worst * _UPWARDS
+        return np.asarray(are_same(value, side.exact) | within)
 
 
 def _is_narrow(module: Module) -> bool:

@@ -113,10 +113,9 @@ def locating_integers(address: Term, rows: Collection[Symbol]) -> dict[Symbol, s
                     *atoms_by_factor.get((uniform_atoms, factor // divisor), ()),
                 )
                 if any(map(_is_step, steps)):
-                    integers = (symbol for symbol in atom.term.symbols("content"))
                     kinds |= {
                         symbol: "begin"
-                        for symbol in integers
+                        for symbol in atom.term.symbols("content")
                         if not symbol.within().isdisjoint(rows)
                     }
     return kinds

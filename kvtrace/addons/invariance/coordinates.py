@@ -7,6 +7,7 @@ digits of indices that are sums of programs and lanes.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
@@ -217,16 +218,24 @@ def positions_by_factor(offset: Term) -> dict[Monomial, Term]:
 
 def _multiples(offset: Term, pure: Monomial) -> dict[Monomial, int]:
     """Return the summands that no lane changes and that have a factor, divided by the factor."""
-    multiples: dict[Monomial, int] = {}
+    still = {
+        monomial: number
+        for monomial, number in offset.coefficients.items()
+        if not any(placing_symbols(atom.term) for atom in monomial)
+    }
+    return dict(divided_by_unit(Term({pure: 1}), Term(still)).coefficients)
+
+
+def divided_by_unit(unit: Term, offset: Term) -> Term:
+    """Return an offset divided by a unit; summands that the unit does not divide are left out."""
+    ((factors, size),) = unit.coefficients.items()
+    quotients: dict[Monomial, int] = {}
     for monomial, number in offset.coefficients.items():
-        if any(placing_symbols(atom.term) for atom in monomial):
-            continue
-        other_atoms = list(monomial)
-        for atom in set(pure) & set(other_atoms):
-            other_atoms.remove(atom)
-        if len(other_atoms) + len(pure) == len(monomial):
-            multiples[tuple(other_atoms)] = number
-    return multiples
+        others = Counter(monomial)
+        others.subtract(factors)
+        if number % size == 0 and min(others.values(), default=0) >= 0:
+            quotients[tuple(others.elements())] = number // size
+    return Term(quotients)
 
 
 def placing_symbols(term: Term) -> frozenset[Symbol]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from kvtrace.addons.invariance.begins import Through, locating_integers, moving_uses
 from kvtrace.addons.invariance.coordinates import (
     Axis,
+    divided_by_unit,
     is_number,
     is_placing,
     is_uniform,
@@ -20,7 +21,6 @@ from kvtrace.addons.invariance.coordinates import (
 from kvtrace.addons.invariance.output_results import Cause, Reason, RowDependence, SourceLine
 from kvtrace.addons.invariance.reads import (
     Facts,
-    divided_by_unit,
     parts_with_facts,
     quotient_bounds,
     selected_addresses,

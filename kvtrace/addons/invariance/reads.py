@@ -30,19 +30,6 @@ def unit_of_begin(begin: Symbol, offset: Term) -> Term | None:
     return units[0] if len(units) == 1 and all(map(is_uniform, units[0].atoms())) else None
 
 
-def divided_by_unit(unit: Term, offset: Term) -> Term:
-    """Return an offset divided by a unit; summands that the unit does not divide are left out."""
-    ((factors, size),) = unit.coefficients.items()
-    quotients: dict[Monomial, int] = {}
-    for monomial, number in offset.coefficients.items():
-        other_factors = list(monomial)
-        if number % size == 0 and all(atom in other_factors for atom in factors):
-            for atom in factors:
-                other_factors.remove(atom)
-            quotients[tuple(other_factors)] = number // size
-    return Term(quotients)
-
-
 def parts_with_facts(
     node: Tree, facts: Facts, through: Through
 ) -> Iterator[tuple[Tree, Facts, Through]]:

@@ -272,8 +272,7 @@ def _choosing_scalars(
 
     Empty for a single store. Scalars in conditions that only say that the row exists are left out.
     """
-    stores = [store for store in kernel.summary.accesses if store.kind != "load"]
-    if sum(store.argument == access.argument for store in stores) < 2:
+    if kernel.has_one_store(access.argument):
         return []
     return [
         atom

@@ -33,6 +33,7 @@ from kvtrace.addons.invariance.witness import Witness, differing_element
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.evaluate.shadows.errors.analysis import Deviations
 from kvtrace.evaluate.shadows.errors.exact_values import ExactValues, exact_values
+from kvtrace.evaluate.shadows.errors.images import are_same
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.errors import KvtraceError
 
@@ -305,7 +306,7 @@ class Bounds:
         are_same_kind = (is_finite_before == is_finite_after) | ~has_bound
         overflow = np.copysign(np.inf, after.exact)
         is_right = (np.abs(after.exact) > self.limit) & (after.evaluated == overflow)
-        are_same_kind &= is_finite_before | is_right | _same(before, after)
+        are_same_kind &= is_finite_before | is_right | are_same(before.evaluated, after.evaluated)
         bounded = after.near <= _TIMES * before.near + self.unit * self._largest()
         are_within_bound = np.where(is_finite_before & is_finite_after & has_bound, bounded, True)
         return "as exact" if bool((are_same_kind & are_within_bound).all()) else None
@@ -321,7 +322,15 @@ class Bounds:
             differences = np.abs(before.evaluated - after.evaluated)
         are_finite = np.isfinite(before.evaluated) & np.isfinite(after.evaluated)
         tolerances = 2 * before.near + self.unit * self._largest()
-        return bool((np.where(are_finite, differences <= tolerances, _same(before, after))).all())
+        return bool(
+            (
+                np.where(
+                    are_finite,
+                    differences <= tolerances,
+                    are_same(before.evaluated, after.evaluated),
+                )
+            ).all()
+        )
 
     def farthest(self) -> Witness | None:
         """Return the finite element that is farthest beyond the first version's bound.
@@ -387,9 +396,3 @@ def _exact_values(call: Call, position: int, fill: Fill) -> ExactValues | None:
     except KvtraceError:
         return None
     return None if deviations.open else values
-
-
-def _same(before: ExactValues, after: ExactValues) -> NDArray[np.bool_]:
-    """Return a mask of the elements that are equal in both versions, or NaN in both."""
-    are_both_nan = np.isnan(before.evaluated) & np.isnan(after.evaluated)
-    return np.asarray((before.evaluated == after.evaluated) | are_both_nan)

@@ -23,7 +23,7 @@ from kvtrace.addons.tolerance.condition import (
 )
 from kvtrace.addons.tolerance.launched import (
     NotDerived,
-    ReplayableLaunch,
+    copied_arguments,
     in_order,
     name_of,
     parameters,
@@ -52,6 +52,7 @@ from kvtrace.evaluate.types import value_type
 from kvtrace.ir import Module
 from kvtrace.ir.memory_sites import memory_sites
 from kvtrace.ir.ops import computing
+from kvtrace.recorded_calls.recorded import Call
 
 _DOTS: Final = computing("dot")
 
@@ -112,7 +113,7 @@ def launch_and_derive(
 
 
 def derive(
-    launch: ReplayableLaunch,
+    launch: Call,
     results: ReferenceResults | None = None,
     *,
     chance: float = CHANCE,
@@ -140,10 +141,8 @@ def derive(
     return with_grants(bare, launch, results, granted, cancellation=cancellation)
 
 
-def _bounds_of_kernel(
-    launch: ReplayableLaunch, chance: float, granted: GrantedRoundings
-) -> Tolerance:
-    module, arguments = launch.module, launch.before()
+def _bounds_of_kernel(launch: Call, chance: float, granted: GrantedRoundings) -> Tolerance:
+    module, arguments = launch.module, copied_arguments(launch.arguments)
     deviations = Deviations(module, chance=chance, granted=granted)
     memory = deviations.run(arguments, launch.grid, launch.kernel)
     written = written_storages(module, arguments)
@@ -212,7 +211,7 @@ def _forbidden_losses(module: Module, granted: GrantedRoundings) -> list[str]:
 
 
 def with_grants(
-    derived: Tolerance, launch: ReplayableLaunch, reference: ReferenceResults | None,
+    derived: Tolerance, launch: Call, reference: ReferenceResults | None,
     allowed: GrantedRoundings, *, cancellation: bool,
 ) -> Tolerance:  # fmt: skip
     """Return the tolerance with the bounds that the problem's condition grants to each output.
@@ -227,7 +226,7 @@ def with_grants(
     """
     elements = {
         tensor.name: tensor.element.name
-        for tensor in launch.before()
+        for tensor in launch.arguments
         if isinstance(tensor, TensorArgument) and tensor.name in derived.outputs
     }
     tf32 = allowed.tf32 is not False and uses_tf32(launch.module)
@@ -269,14 +268,14 @@ def with_grants(
 
 
 def _formula_conditions(
-    launch: ReplayableLaunch, exact: Mapping[str, Numbers], results: tuple[str, ...],
+    launch: Call, exact: Mapping[str, Numbers], results: tuple[str, ...],
     coarse: float, *, narrow: bool, rounded: bool,
 ) -> tuple[Inputs, Mapping[str, Condition]]:  # fmt: skip
     """Return the conditions of the kernel's exact formula, measured by moving its inputs.
 
     They are infinite if the kernel reads floats as numbers of another type.
     """
-    arguments = launch.before()
+    arguments = launch.arguments
     read_positions = _read_positions(launch)
     tensors = [
         argument
@@ -303,7 +302,7 @@ def _formula_conditions(
     }
 
     def moved(draw: Draw) -> Mapping[str, Numbers]:
-        arguments_again = launch.before()
+        arguments_again = copied_arguments(launch.arguments)
         moved_planes: dict[int, StoragePlanes] = {}
         for storage, values in contents.items():
             tensor = arguments_again[positions[storage]]
@@ -323,7 +322,7 @@ def _formula_conditions(
         return inputs, {name: Condition(argument, argument) for name, argument in unknown.items()}
 
 
-def _read_positions(launch: ReplayableLaunch) -> set[int]:
+def _read_positions(launch: Call) -> set[int]:
     """Return the positions of parameters through which a kernel may read memory."""
     sites = [site for site in memory_sites(launch.module) if site.kind != "store"]
     count = len(launch.module.main.arguments)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -13,11 +12,11 @@ import numpy as np
 from kvtrace.capture import api
 from kvtrace.capture.api import capture
 from kvtrace.evaluate.arguments import Argument, Storage, with_storages
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
     from kvtrace.backends.triton.evaluating_launcher import ExecutedLaunch
-    from kvtrace.ir import Module
 
 #: Compile target of kernels without a GPU.
 TARGET: Final = "cuda:90"
@@ -29,27 +28,10 @@ class NotDerived(KvtraceError):
     slug = "tolerance-not-derived"
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayableLaunch:
-    """A finished launch with copies of its arguments.
-
-    Attributes:
-        kernel: the kernel's name.
-        module: the kernel's IR.
-        grid: the grid.
-        before: function that returns new copies of the arguments from before the launch.
-    """
-
-    kernel: str
-    module: Module
-    grid: tuple[int, int, int]
-    before: Callable[[], tuple[Argument, ...]]
-
-
-def run(
-    kernel: Any, arguments: Sequence[Any], grid: Any, meta: Mapping[str, Any]
-) -> ReplayableLaunch:
+def run(kernel: Any, arguments: Sequence[Any], grid: Any, meta: Mapping[str, Any]) -> Call:
     """Launch a kernel on its tensors' GPU, or else in the evaluator; return the launch.
+
+    Its arguments are copies from before the launch.
 
     Args:
         kernel: a function decorated by `@triton.jit` or `@triton.autotune`.
@@ -122,11 +104,11 @@ def _on_reported_gpu(value: Any, copies: dict[int, tuple[Any, Any]]) -> Any:
 
 
 @contextmanager
-def recorded_launches() -> Iterator[list[ReplayableLaunch]]:
+def recorded_launches() -> Iterator[list[Call]]:
     """Yield a list to which launches that the evaluator executes in the context are appended."""
     from kvtrace.backends.triton.evaluating_launcher import launch_contexts
 
-    launches: list[ReplayableLaunch] = []
+    launches: list[Call] = []
 
     def note(executed: ExecutedLaunch) -> Any:
         launches.append(replayable_launch(executed))
@@ -139,17 +121,13 @@ def recorded_launches() -> Iterator[list[ReplayableLaunch]]:
         launch_contexts.remove(note)
 
 
-def replayable_launch(executed: ExecutedLaunch) -> ReplayableLaunch:
+def replayable_launch(executed: ExecutedLaunch) -> Call:
     """Return a launch that is about to be executed, with copies of its arguments."""
     from kvtrace.backends.triton.modules import module_from
 
-    copies = copied_arguments(executed.arguments)
-    return ReplayableLaunch(
-        executed.kernel,
-        module_from(executed.text, executed.file, TARGET, executed.options),
-        executed.grid,
-        lambda: copied_arguments(copies),
-    )
+    module = module_from(executed.text, executed.file, TARGET, executed.options)
+    arguments = copied_arguments(executed.arguments)
+    return Call(0, executed.kernel, executed.grid, module, arguments, ())
 
 
 def copied_arguments(arguments: Sequence[Argument]) -> tuple[Argument, ...]:
@@ -171,9 +149,7 @@ def _has_gpu() -> bool:
     return bool(torch.cuda.is_available()) and not on_host()
 
 
-def _on_gpu(
-    kernel: Any, arguments: Sequence[Any], grid: Any, meta: Mapping[str, Any]
-) -> ReplayableLaunch:
+def _on_gpu(kernel: Any, arguments: Sequence[Any], grid: Any, meta: Mapping[str, Any]) -> Call:
     """Launch on a device, and return the launch with copies of its arguments for the evaluator."""
     from kvtrace.backends.compiled_kernels.kernel_records import signature_of
     from kvtrace.backends.triton.modules import module_of
@@ -192,9 +168,7 @@ def _on_gpu(
     )
     extents = grid(values) if callable(grid) else grid
     x, y, z = (*map(int, extents), 1, 1)[:3]
-    return ReplayableLaunch(
-        name_of(kernel), module_of(compiled), (x, y, z), lambda: copied_arguments(copies)
-    )
+    return Call(0, name_of(kernel), (x, y, z), module_of(compiled), copies, ())
 
 
 def in_order(

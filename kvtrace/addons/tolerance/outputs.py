@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.addons.tolerance.launched import NotDerived, ReplayableLaunch
+from kvtrace.addons.tolerance.launched import NotDerived
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.arguments import Argument
 from kvtrace.evaluate.shadows.errors.exact_values import Numbers, exact_values
 from kvtrace.evaluate.shadows.errors.roundings import largest_of, meaning_radius
 from kvtrace.evaluate.shadows.errors.tt_memory import BoundedMemory
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.text import columns
 
 
@@ -114,7 +115,7 @@ class Tolerance:
     chance: float
     not_granted: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
-    launch: ReplayableLaunch | None = field(default=None, repr=False)
+    launch: Call | None = field(default=None, repr=False)
 
     def __getitem__(self, name: str) -> Output:
         """Return an output by its parameter."""

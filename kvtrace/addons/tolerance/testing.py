@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.addons.tolerance.deriving import launch_and_derive
-from kvtrace.addons.tolerance.launched import NotDerived
+from kvtrace.addons.tolerance.launched import NotDerived, copied_arguments
 from kvtrace.addons.tolerance.outputs import Output, Tolerance
 from kvtrace.addons.tolerance.references import as_array
 from kvtrace.evaluate import TensorArgument
@@ -19,7 +19,6 @@ from kvtrace.evaluate.shadows.errors.analysis import CHANCE
 from kvtrace.evaluate.shadows.errors.exact_values import Numbers, distances_of
 from kvtrace.evaluate.shadows.errors.roundings import GrantedRoundings
 from kvtrace.ir import Op, source_stack
-from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.locating import writers
 from kvtrace.verdicts.replaying import program_at
 
@@ -351,7 +350,7 @@ def _place(derived: Tolerance, output: Output, index: tuple[int, ...]) -> str:
     launch = derived.launch
     if launch is None:
         return ""
-    arguments = launch.before()
+    arguments = copied_arguments(launch.arguments)
     tensor = next(a for a in arguments if isinstance(a, TensorArgument) and a.name == output.name)
     sharing = [
         position
@@ -362,8 +361,7 @@ def _place(derived: Tolerance, output: Output, index: tuple[int, ...]) -> str:
         axis_index * stride for axis_index, stride in zip(index, tensor.strides, strict=True)
     )
     offset = tensor.offset_bytes + element_offset * tensor.element.bytes
-    call = Call(0, launch.kernel, launch.grid, launch.module, arguments, ())
-    store = writers(call, sharing, np.array([offset]), None)
+    store = writers(replace(launch, arguments=arguments), sharing, np.array([offset]), None)
     program_and_lane = None if store is None else store.at(offset)
     if store is None or program_and_lane is None:
         return "no program stores this element"

@@ -20,7 +20,7 @@ import pytest
 from numpy.typing import NDArray
 
 from kvtrace.addons.tolerance.deriving import derive
-from kvtrace.addons.tolerance.launched import ReplayableLaunch, recording, replayable_launch
+from kvtrace.addons.tolerance.launched import recording, replayable_launch
 from kvtrace.addons.tolerance.outputs import Output
 from kvtrace.addons.tolerance.references import as_array
 from kvtrace.backends.replacements import Replacements
@@ -28,6 +28,7 @@ from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.order import written_storages
 from kvtrace.evaluate.shadows.errors.exact_values import elements_of
 from kvtrace.evaluate.shadows.errors.roundings import GrantedRoundings
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.text import columns, printable
 
@@ -110,7 +111,7 @@ def register(config: pytest.Config) -> None:
 class _WrittenResult:
     """A launch's result in a storage: its launch, tensor's name and bytes' checksum."""
 
-    launch: ReplayableLaunch
+    launch: Call
     name: str
     checksum: int
 

@@ -26,6 +26,8 @@ from kvtrace.capture.records import AUTOTUNE, Parameter
 if TYPE_CHECKING:
     from kvtrace.capture.copied_contents import Contents
     from kvtrace.capture.session import Session
+    from kvtrace.ir.index_arguments import IndexArguments
+    from kvtrace.ir.model import Module
 
 #: Most launches that are inspected in a row because it is not known yet what the kernel writes.
 EARLY: Final = 16
@@ -209,19 +211,10 @@ class ContentsWatcher:
     ) -> None:
         """Set the watch's `written` from the kernel's IR, and remove places that are no indices."""
         import_in_slices(READING)
-        from kvtrace.ir.index_arguments import IndexArguments, index_arguments
-        from kvtrace.schema.errors import KvtraceError
-
-        pointers = IndexArguments(None, None)
-        try:
-            ir_module = module()
-            if ir_module is not None:
-                pointers = index_arguments(ir_module)
-        except KvtraceError:  # reported when the kernel is recorded
-            pointers = IndexArguments(None, None)
-        watch.written = places_of(pointers.written, parameters)
+        pointers = pointers_of(module)
+        watch.written = places_of(pointers.written, pointers, parameters)
         if self._setting == "index":
-            watch.places &= places_of(pointers.read, parameters)
+            watch.places &= places_of(pointers.read, pointers, parameters)
         watch.settled = True
         if watch.look is not None:
             watch.look.settle(watch.targets)
@@ -306,17 +299,31 @@ class ContentsWatcher:
         self._remembered.add(key)
 
 
-def places_of(positions: frozenset[int] | None, parameters: Sequence[Parameter]) -> frozenset[int]:
-    """Return positions in the flattened signature for positions of the IR function's arguments.
+def places_of(
+    positions: frozenset[int] | None, pointers: "IndexArguments", parameters: Sequence[Parameter]
+) -> frozenset[int]:
+    """Return positions in the flattened signature for positions of the IR function's `pointers`.
 
-    All pointers if `positions` is None, or if there are descriptors, each of which is several
-    arguments of the function and shifts the positions.
+    All pointers if `positions` is None, or if `pointers` do not fit the signature. A descriptor is
+    several arguments of the function, but the order of memory arguments is the same.
     """
-    real = [n for n, parameter in enumerate(parameters) if parameter.type != "constexpr"]
-    has_descriptors = any(parameter.type.startswith(_DESCRIPTOR) for parameter in parameters)
-    if positions is None or has_descriptors or any(position >= len(real) for position in positions):
-        return frozenset(n for n in real if is_memory(parameters[n]))
-    return frozenset(real[position] for position in positions)
+    memory = [n for n, parameter in enumerate(parameters) if is_memory(parameter)]
+    if positions is None or len(memory) != len(pointers.memory):
+        return frozenset(memory)
+    place_of = dict(zip(pointers.memory, memory, strict=True))
+    return frozenset(place_of[position] for position in positions)
+
+
+def pointers_of(module: Callable[[], "Module | None"]) -> "IndexArguments":
+    """Return the pointers of a kernel's IR by use; none is known if there is no readable IR."""
+    from kvtrace.ir.index_arguments import IndexArguments, index_arguments
+    from kvtrace.schema.errors import KvtraceError
+
+    try:
+        ir_module = module()
+        return IndexArguments(None, None) if ir_module is None else index_arguments(ir_module)
+    except KvtraceError:  # reported where the kernel is recorded
+        return IndexArguments(None, None)
 
 
 def is_memory(parameter: Parameter) -> bool:

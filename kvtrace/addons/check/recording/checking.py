@@ -212,6 +212,6 @@ def _kernel_facts(
         return NotKept("the kernel follows addresses that it loads from memory")
     roles = index_arguments(ir)
     written, deciding = (
-        places_of(positions, parameters) for positions in (roles.written, roles.read)
+        places_of(positions, roles, parameters) for positions in (roles.written, roles.read)
     )
     return Kernel(ir, written, deciding)

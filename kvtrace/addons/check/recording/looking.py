@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Any, Final
 from kvtrace.addons.check.recording.checking import LaunchWrapper
 from kvtrace.addons.check.recording.plans import Plan, memory_key, storages_of
 from kvtrace.backends.compiled_kernels.around import Grid, Variant
-from kvtrace.backends.compiled_kernels.contents_to_copy import in_trials, is_memory
+from kvtrace.backends.compiled_kernels.contents_to_copy import (
+    in_trials,
+    is_memory,
+    places_of,
+    pointers_of,
+)
 from kvtrace.capture.records import Parameter
-from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
     from kvtrace.addons.check.recording.outputs import ExaminedLaunch, Outputs
     from kvtrace.capture.session import Session
     from kvtrace.ir import Module
-    from kvtrace.ir.index_arguments import IndexArguments
 
 #: Most stored plans of a kernel, one for each set of memory.
 _PLANS: Final = 256
@@ -92,31 +95,9 @@ def _roles(
 
     Without readable IR, all memory parameters are both.
     """
-    from kvtrace.ir.index_arguments import IndexArguments, index_arguments
-
-    try:
-        index_arguments_of_ir = index_arguments(module())
-    except KvtraceError:  # reported where the kernel is recorded
-        index_arguments_of_ir = IndexArguments(None, None)
-    return _signature_positions(
-        index_arguments_of_ir.loaded, index_arguments_of_ir, parameters
-    ), _signature_positions(index_arguments_of_ir.written, index_arguments_of_ir, parameters)
-
-
-def _signature_positions(
-    positions: frozenset[int] | None, arguments: "IndexArguments", parameters: Sequence[Parameter]
-) -> frozenset[int]:
-    """Return the signature positions of the memory parameters at `positions` of the IR's arguments.
-
-    If `positions` is None, or does not fit the signature, these are all memory parameters.
-    A descriptor is several arguments of the IR, but the order of memory arguments is the same.
-    """
-    memory = [
-        position_in_signature
-        for position_in_signature, parameter in enumerate(parameters)
-        if is_memory(parameter)
-    ]
-    if positions is None or len(memory) != len(arguments.memory):
-        return frozenset(memory)
-    position_by_argument = dict(zip(arguments.memory, memory, strict=True))
-    return frozenset(position_by_argument[position] for position in positions)
+    pointers = pointers_of(module)
+    loaded, written = (
+        places_of(positions, pointers, parameters)
+        for positions in (pointers.loaded, pointers.written)
+    )
+    return loaded, written

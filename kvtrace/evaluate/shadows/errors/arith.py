@@ -15,7 +15,7 @@ import numpy as np
 from kvtrace.evaluate.accuracy import Accuracy
 from kvtrace.evaluate.compiler import TYPED, slots_of
 from kvtrace.evaluate.registry import Elementwise
-from kvtrace.evaluate.shadows.errors.images import approximation, image, radius_around
+from kvtrace.evaluate.shadows.errors.images import approximation, are_same, image, radius_around
 from kvtrace.evaluate.shadows.errors.planes import (
     PLANES,
     NumberWithPlanes,
@@ -165,13 +165,13 @@ class FloatRule:
         if self._accuracy.ulps:
             return np.ones((1,) * value.ndim, np.bool_)
         if all(operand.planes is None for operand in operands):
-            return np.asarray(~((exact == value) | (np.isnan(exact) & np.isnan(value))))
+            return np.asarray(~are_same(exact, value))
         plain = [
             _operand(actual(item), type_).exact
             for item, type_ in zip(values, self._types, strict=True)
         ]
         unrounded = np.asarray(self._exact(*(plain[:1] if self._is_square else plain)))
-        moved = ~((unrounded == value) | (np.isnan(unrounded) & np.isnan(value)))
+        moved = ~are_same(unrounded, value)
         distinct_count = np.count_nonzero(value != value.reshape(-1)[:1])
         return np.asarray(moved.any() or distinct_count < _MANY)
 

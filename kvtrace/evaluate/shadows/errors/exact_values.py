@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.evaluate.errors import Undecided
 from kvtrace.evaluate.rounding import from_memory
+from kvtrace.evaluate.shadows.errors.images import are_same
 from kvtrace.evaluate.shadows.errors.planes import PLANES, exact_from
 from kvtrace.evaluate.shadows.errors.tt_memory import BoundedMemory
 
@@ -77,8 +78,9 @@ def distances_of(values: Numbers, expected: Numbers) -> Numbers:
     """
     with np.errstate(all="ignore"):
         distances = np.abs(values - expected)
-        same = (values == expected) | (np.isnan(values) & np.isnan(expected))
-    return np.where(same, 0.0, np.where(np.isnan(distances), np.inf, distances))
+    return np.where(
+        are_same(values, expected), 0.0, np.where(np.isnan(distances), np.inf, distances)
+    )
 
 
 def elements_of(tensor: TensorArgument, storage_bytes: NDArray[np.uint8]) -> Numbers:

@@ -131,12 +131,13 @@ def radius_around(value: Array, low: Array, high: Array, loose: Array | None) ->
     """
     center = value.astype(np.float64)
     distance = np.maximum(high - center, center - low)
-    same = _same(center, low) & _same(center, high)
+    same = are_same(center, low) & are_same(center, high)
     if loose is not None:
         same &= ~(np.isnan(center) & loose)
     distance = np.where(same, 0.0, distance)
     return np.where(np.isnan(distance), np.inf, distance)
 
 
-def _same(left: Array, right: Array) -> Array:
+def are_same(left: Array, right: Array) -> Array:
+    """Return a mask of the numbers that are equal, or both NaN."""
     return np.asarray((left == right) | (np.isnan(left) & np.isnan(right)))

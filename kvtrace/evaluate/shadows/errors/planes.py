@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
+from kvtrace.evaluate.shadows.errors.images import are_same
 from kvtrace.evaluate.types import ValueType
 from kvtrace.evaluate.values import Array, ShadowedValue, actual
 
@@ -173,8 +174,7 @@ def offset_from(exact: Array, value: Array) -> tuple[Array, Array]:
     off = np.where(
         np.isfinite(wide), np.where(finite, off, 0.0), np.where(finite, exact_or_mark, 0.0)
     )
-    same = (exact == wide) | (np.isnan(exact) & np.isnan(wide))
-    return off, ~same & ~(finite & np.isfinite(wide))
+    return off, ~are_same(exact, wide) & ~(finite & np.isfinite(wide))
 
 
 def exact_from(value: npt.ArrayLike, off: Array) -> Array:
