@@ -94,6 +94,16 @@ class Call:
             layouts.append((argument.dtype, argument.shape, argument.strides, *storage_and_offset))
         return layouts
 
+    def positions_in_storage(self, position: int) -> tuple[int, ...]:
+        """Return the positions of all tensors in the storage of the tensor at a position."""
+        tensor = self.arguments[position]
+        assert isinstance(tensor, TensorArgument)
+        return tuple(
+            other_position
+            for other_position, other in enumerate(self.arguments)
+            if isinstance(other, TensorArgument) and other.storage is tensor.storage
+        )
+
     @property
     def layouts(self) -> Mapping[int, BlockedLayout]:
         """The known layouts with which memory ops were compiled, by op index."""

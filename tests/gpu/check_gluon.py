@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import kvtrace
 from corpus.kernels import hopper_gluon
 from corpus.kernels.gluon_kernels import LAUNCHES, Launch
-from kvtrace.addons.check.comparing import check
+from kvtrace.addons.check.comparing import compared, computed
 from kvtrace.addons.check.kept import CheckedLaunch, checked_launches
 from kvtrace.evaluate import TensorArgument, evaluate
 from kvtrace.recorded_calls.recorded import UnreadyCall
@@ -107,7 +107,7 @@ def compare(out: Path, device: str) -> None:
 
 def outcome(checked: CheckedLaunch) -> tuple[str, str]:
     """Return the columns and the answer on a launch."""
-    found = check(checked)
+    found = compared(computed(checked))
     elements = sum(tensor.elements - tensor.undecided for tensor in found.tensors)
     bound = max((tensor.bound for tensor in found.tensors), default=0.0)
     nearest = max((tensor.nearest for tensor in found.tensors), default=0.0)

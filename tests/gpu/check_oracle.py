@@ -22,7 +22,7 @@ MARK = "@row "
 
 def checked(case: Any) -> dict[str, Any]:
     """Run a case on the device and check it."""
-    from kvtrace.addons.check.comparing import check
+    from kvtrace.addons.check.comparing import compared, computed
     from kvtrace.addons.check.kept import CheckedLaunch, Piece, StorageAfter
     from kvtrace.backends.compiled_kernels.generic import generic_ttir
     from kvtrace.evaluate import TensorArgument, parsed
@@ -52,7 +52,7 @@ def checked(case: Any) -> dict[str, Any]:
         for place, each in enumerate(again().arguments)
         if isinstance(each, TensorArgument) and each.name in case.outputs
     )
-    found = check(CheckedLaunch(0, 1, case.name, "", None, again, after))
+    found = compared(computed(CheckedLaunch(0, 1, case.name, "", None, again, after)))
     return {
         "case": case.name,
         "op": case.op,

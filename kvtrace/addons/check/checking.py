@@ -54,8 +54,7 @@ class RunChecks:
 
     `rows` and `findings` are rows of the tables `checks` and `findings`; `stacks` are the findings'
     stacks; `failures` are sentences on launches that could not be computed; `answers` counts
-    launches by answer. `faults` has the compiler stage at fault by `seq` of differing launches; it
-    is empty if `check_run` has no TTGIR.
+    launches by answer. `faults` has the compiler stage at fault by `seq` of differing launches.
     """
 
     run: str
@@ -67,12 +66,10 @@ class RunChecks:
     faults: dict[int, Fault] = field(default_factory=dict)
 
 
-def check_run(
-    trace: Trace, run: Run, report: Report | None = None, ttgir: Ttgir | None = None
-) -> RunChecks:
+def check_run(trace: Trace, run: Run, report: Report, ttgir: Ttgir) -> RunChecks:
     """Check all recorded launches of a run, write the results into the trace, and return them.
 
-    With `ttgir`, findings of differing launches name the compiler stage at fault.
+    Findings of differing launches name the compiler stage at fault.
 
     Raises:
         TraceWriteError: the trace cannot be written.
@@ -88,8 +85,7 @@ def check_run(
             _find_first_bad(checks, launch)
         else:
             _check_launch(checks, launch, ttgir)
-        if report is not None:
-            report(number, total)
+        report(number, total)
     tables = {
         "checks": pa.Table.from_pylist(checks.rows, TABLES["checks"].schema),
         "findings": pa.Table.from_pylist(checks.findings, TABLES["findings"].schema),
@@ -102,7 +98,7 @@ def check_run(
 # -- against the IR -------------------------------------------------------------------------------
 
 
-def _check_launch(checks: RunChecks, launch: CheckedLaunch, ttgir: Ttgir | None) -> None:
+def _check_launch(checks: RunChecks, launch: CheckedLaunch, ttgir: Ttgir) -> None:
     result = _checked_with_fault(checks, launch, ttgir)
     arg_by_position = {after.arguments[0]: after.arg for after in launch.after}
     if not result.tensors:
@@ -123,18 +119,16 @@ def _check_launch(checks: RunChecks, launch: CheckedLaunch, ttgir: Ttgir | None)
         checks.findings.append(_wrong_finding(checks, launch, call, tensor, op, row))
 
 
-def _checked_with_fault(
-    checks: RunChecks, launch: CheckedLaunch, ttgir: Ttgir | None
-) -> LaunchCheck:
+def _checked_with_fault(checks: RunChecks, launch: CheckedLaunch, ttgir: Ttgir) -> LaunchCheck:
     """Return the comparison of a launch with its IR.
 
-    Counts the answer in `checks`, and with `ttgir` stores the stage at fault of a launch that
-    differs. A separate function, so that the memory of the evaluation is freed on return.
+    Counts the answer in `checks`, and stores the stage at fault of a launch that differs. A
+    separate function, so that the memory of the evaluation is freed on return.
     """
     evaluation = computed(launch)
     result = compared(evaluation)
     checks.answers[result.answer] += 1
-    if result.answer == "differs" and ttgir is not None:
+    if result.answer == "differs":
         checks.faults[launch.seq] = fault_of(launch, evaluation.known, ttgir)
     return result
 

@@ -184,11 +184,6 @@ def evaluate_again(
     )  # fmt: skip
 
 
-def check(launch: CheckedLaunch) -> LaunchCheck:
-    """Return the result of evaluating a launch and comparing its memory."""
-    return compared(computed(launch))
-
-
 def computed(launch: CheckedLaunch) -> Computed:
     """Return the expected contents of a launch by its TTIR; if that fails, the reason only."""
     try:

@@ -144,7 +144,7 @@ def _checked_launch(
         return _with_memory(call, before)
 
     after = tuple(
-        StorageAfter(arg, positions_in_storage(call, position_by_arg[arg]), contents)
+        StorageAfter(arg, call.positions_in_storage(position_by_arg[arg]), contents)
         for (arg, when), contents in sorted(pieces.items())
         if when == _AFTER
     )
@@ -168,7 +168,7 @@ def _positions_of_views(call: Call, before: Mapping[int, tuple[Piece, ...]]) -> 
         tensor = call.arguments[position]
         assert isinstance(tensor, TensorArgument)
         if sum(len(piece.content) for piece in pieces) < tensor.storage.nbytes:
-            partly_recorded.update(positions_in_storage(call, position))
+            partly_recorded.update(call.positions_in_storage(position))
     return frozenset(partly_recorded)
 
 
@@ -183,17 +183,6 @@ def _position_of(call: Call, names: list[str], arg: int) -> int:
             if isinstance(argument, TensorArgument) and argument.name == names[arg]:
                 return position
     raise UnfitMemory(f"memory was recorded of argument {arg}, but the call has no tensor there")
-
-
-def positions_in_storage(call: Call, position: int) -> tuple[int, ...]:
-    """Return the argument positions of all tensors in the storage of one of them."""
-    tensor = call.arguments[position]
-    assert isinstance(tensor, TensorArgument)
-    return tuple(
-        other_position
-        for other_position, other_argument in enumerate(call.arguments)
-        if isinstance(other_argument, TensorArgument) and other_argument.storage is tensor.storage
-    )
 
 
 def _recorded_pieces(trace: Trace, row: dict[str, Any]) -> tuple[Piece, ...]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kvtrace.addons.check.comparing import evaluate_again, root_mean_square
-from kvtrace.addons.check.kept import positions_in_storage
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.errors import Undecided
 from kvtrace.evaluate.narrow import foreign_roundings, narrow_sums
@@ -261,7 +260,7 @@ class LaunchPair:
         return {
             name
             for call in self._calls
-            for shared_position in positions_in_storage(call, position)
+            for shared_position in call.positions_in_storage(position)
             for name in _types_stored(call.module, shared_position)
         }
 
@@ -280,7 +279,7 @@ class _Evaluation:
         Raises:
             Undecided: the stored values depend on memory that was not recorded.
         """
-        for other_position in positions_in_storage(self._call, position):
+        for other_position in self._call.positions_in_storage(position):
             shared_tensor = self._call.arguments[other_position]
             assert isinstance(shared_tensor, TensorArgument)
             if not self._memory.is_known(shared_tensor):
@@ -386,7 +385,7 @@ def reads(module: Module, call: Call, position: int) -> bool:
     return any(
         site.reaches(other_position)
         for site in sites
-        for other_position in positions_in_storage(call, position)
+        for other_position in call.positions_in_storage(position)
     )
 
 

@@ -56,27 +56,24 @@ def against(
         cancellation: the formula may lose more precision than the reference's condition grants.
         undecided: the share of elements that may have no bound.
     """
-    granted = GrantedRoundings(tf32, narrow)
-    return lambda kernel: Compared(
-        kernel, reference, chance, bound, granted, meaning, cancellation, undecided
-    )
+    derive = partial(
+        launch_and_derive, reference=reference, chance=chance,
+        granted=GrantedRoundings(tf32, narrow), cancellation=cancellation,
+    )  # fmt: skip
+    compare = partial(assert_close, bound=bound, meaning=meaning, undecided=undecided)
+    return lambda kernel: Compared(kernel, derive, compare)
 
 
 @dataclass(frozen=True)
 class Compared:
     """A kernel whose launches are compared with a reference: `compared[grid](arguments…)`.
 
-    Attributes are as of `against`; `granted` are the roundings that `tf32` and `narrow` grant.
+    `derive` and `compare` are `launch_and_derive` and `assert_close` with the options of `against`.
     """
 
     kernel: Any
-    reference: Callable[..., Any]
-    chance: float
-    bound: Bound
-    granted: GrantedRoundings
-    meaning: bool
-    cancellation: bool
-    undecided: float
+    derive: Callable[..., tuple[Tolerance, dict[str, Any]]]
+    compare: Callable[..., None]
 
     def __getitem__(self, grid: Any) -> Callable[..., Tolerance]:
         """Return a function that launches on a grid, compares, and returns the tolerance."""
@@ -90,14 +87,8 @@ class Compared:
             NotDerived: nothing was launched, or the reference does not fit.
             Undecided: the kernel's path depends on its roundings.
         """
-        derived, by_parameter = launch_and_derive(
-            self.kernel, given, grid, by_name, reference=self.reference, chance=self.chance,
-            granted=self.granted, cancellation=self.cancellation,
-        )  # fmt: skip
-        actual = {name: by_parameter[name] for name in derived.outputs}
-        assert_close(
-            actual, derived, bound=self.bound, meaning=self.meaning, undecided=self.undecided
-        )
+        derived, by_parameter = self.derive(self.kernel, given, grid, by_name)
+        self.compare({name: by_parameter[name] for name in derived.outputs}, derived)
         return derived
 
 
@@ -352,16 +343,13 @@ def _place(derived: Tolerance, output: Output, index: tuple[int, ...]) -> str:
         return ""
     arguments = copied_arguments(launch.arguments)
     tensor = next(a for a in arguments if isinstance(a, TensorArgument) and a.name == output.name)
-    sharing = [
-        position
-        for position, argument in enumerate(arguments)
-        if isinstance(argument, TensorArgument) and argument.storage is tensor.storage
-    ]
     element_offset = sum(
         axis_index * stride for axis_index, stride in zip(index, tensor.strides, strict=True)
     )
     offset = tensor.offset_bytes + element_offset * tensor.element.bytes
-    store = writers(replace(launch, arguments=arguments), sharing, np.array([offset]), None)
+    call = replace(launch, arguments=arguments)
+    sharing = call.positions_in_storage(arguments.index(tensor))
+    store = writers(call, sharing, np.array([offset]), None)
     program_and_lane = None if store is None else store.at(offset)
     if store is None or program_and_lane is None:
         return "no program stores this element"

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.addons.check.comparing import LaunchCheck, TensorCheck, check
+from kvtrace.addons.check.comparing import LaunchCheck, TensorCheck, compared, computed
 from kvtrace.addons.check.kept import CheckedLaunch, Piece, StorageAfter
 from kvtrace.evaluate import TensorArgument
 from kvtrace.recorded_calls.recorded import Call
@@ -26,7 +26,7 @@ class Launched(kernels.Launched):
 
     def checked(self, made: Arrays, unknown: tuple[str, ...] = ()) -> LaunchCheck:
         """Compare outputs that a device may have made with what the IR means."""
-        return check(launch(self, made, unknown))
+        return compared(computed(launch(self, made, unknown)))
 
     def located(self, tensor: TensorCheck) -> tuple[Call, Places | None]:
         """Who writes the elements that differ."""

@@ -10,7 +10,7 @@ import triton.language as tl
 
 import kvtrace
 from kvtrace.addons.check.checking import fault_of
-from kvtrace.addons.check.comparing import check, computed
+from kvtrace.addons.check.comparing import compared, computed
 from kvtrace.addons.check.stage_faults import Fault, fault_in, message_with_fault
 from kvtrace.evaluate import evaluate, parsed
 from tests.addons.check.launched import Launched
@@ -49,7 +49,7 @@ def fault(launch, ttgir):
 def test_store_past_an_extent_differs_and_is_not_attributed_to_the_compiler(columns):
     made = launched(columns)
     launch = on_hopper(made)
-    came = check(launch)
+    came = compared(computed(launch))
     found = fault(launch, made.ttgir())
 
     assert came.answer == "differs"
@@ -63,14 +63,14 @@ def test_store_past_an_extent_differs_and_is_not_attributed_to_the_compiler(colu
 
 @pytest.mark.parametrize("columns", [36, 64])
 def test_descriptor_stores_of_whole_chunks_agree(columns):
-    assert check(on_hopper(launched(columns))).answer == "agrees"
+    assert compared(computed(on_hopper(launched(columns)))).answer == "agrees"
 
 
 def test_descriptor_store_within_extents_agrees():
     made = launched(37)
     launch = replace(on_hopper(made), after=made.launch(made.meant()).after)
 
-    assert check(launch).answer == "agrees"
+    assert compared(computed(launch)).answer == "agrees"
 
 
 def test_difference_unexplained_by_chunks_is_attributed_behind_ttgir():

@@ -13,9 +13,9 @@ import torch
 
 import kvtrace
 from corpus.kernels import oracle_kernels as kernels
-from kvtrace.addons.check import comparing
 from kvtrace.cli import main
 from kvtrace.evaluate import evaluate
+from kvtrace.evaluate.shadows.errors import analysis
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
@@ -170,7 +170,7 @@ def test_expected_values_are_computed_once_per_launch(planted, monkeypatch, caps
         computed.append(kernel)
         return evaluate(module, *arguments, kernel=kernel, **more)
 
-    monkeypatch.setattr(comparing, "evaluate", counted)
+    monkeypatch.setattr(analysis, "evaluate", counted)
     printed(capsys, planted)
     assert computed.count("add") == 2
     assert len(computed) == 5 + 1

@@ -8,7 +8,7 @@ from triton.compiler.errors import CompilationError
 
 from corpus.kernels import oracle_kernels as kernels
 from kvtrace.addons.check.checking import stage_at_fault
-from kvtrace.addons.check.comparing import check, computed, expected
+from kvtrace.addons.check.comparing import compared, computed, expected
 from kvtrace.evaluate import parsed
 from tests.addons.check.launched import launch as launch_of
 from tests.kernels.catalog import CASES
@@ -41,10 +41,10 @@ def equal(launched):
     """See that TTGIR means what TTIR does, by values and within radii of its own."""
     ttgir = launched.ttgir()
     made = launched.left_by(ttgir)
-    assert check(launch_of(launched, made)).answer == "agrees"
-    computed = expected(launch_of(launched, made), parsed(ttgir))
-    assert computed.faults == ()
-    assert len(computed.known) == len(launched.outputs)
+    assert compared(computed(launch_of(launched, made))).answer == "agrees"
+    of_ttgir = expected(launch_of(launched, made), parsed(ttgir))
+    assert of_ttgir.faults == ()
+    assert len(of_ttgir.known) == len(launched.outputs)
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -77,7 +77,7 @@ def test_ttgir_of_the_kernel_catalog_has_the_values_of_ttir(target, say):
             refused.append(f"{case.name}: {error}")  # by Triton: Ampere has not all types
             continue
         with np.errstate(all="ignore"):
-            found = check(launch_of(launched, launched.left_by(ttgir)))
+            found = compared(computed(launch_of(launched, launched.left_by(ttgir))))
         assert found.answer != "differs", case.name
         compared += 1
     say("ttgir", f"catalog, {target}: {compared} compared, {len(refused)} refused", *refused)
@@ -128,7 +128,7 @@ def test_passes_to_ttgir_that_change_values_are_at_fault(name):
     launched = make(**options)
     wrong = edited(launched.ttgir(), pattern, other)
     launch = launch_of(launched, launched.left_by(wrong))
-    assert check(launch).answer == "differs"
+    assert compared(computed(launch)).answer == "differs"
 
     found = fault(launch, parsed(wrong))
 
@@ -143,7 +143,7 @@ def test_fault_is_behind_ttgir_if_ttgir_has_the_values_of_ttir(name):
     made = launched.left_by(launched.ttgir())
     made[launched.outputs[0]].reshape(-1)[0] += 64
     launch = launch_of(launched, made)
-    assert check(launch).answer == "differs"
+    assert compared(computed(launch)).answer == "differs"
 
     found = fault(launch, parsed(launched.ttgir()))
 
@@ -207,7 +207,9 @@ def test_race_in_ttgir_made_by_triton_is_found(target):
     )  # fmt: skip
     ttgir = launched.ttgir()
     made = launched.left_by(ttgir)
-    assert check(launch_of(launched, made)).answer == "agrees"  # what comes too early came in time
+    assert (
+        compared(computed(launch_of(launched, made))).answer == "agrees"
+    )  # what comes too early came in time
     made["out"][0, 0] += 64
 
     found = fault(launch_of(launched, made), parsed(ttgir))

@@ -119,7 +119,8 @@ class Checks(LaunchCopier[_CheckedCopies]):
             return False
         if self._waiting_bytes > WAITING_BYTES:
             text = "launches are not checked while more than 512 MiB wait to be written"
-            return self._report_obstacle("check-busy", text)
+            self._session.message("info", "check-busy", text)
+            return False
         return True
 
     def fetched(
@@ -208,10 +209,6 @@ class Checks(LaunchCopier[_CheckedCopies]):
         """Report an error of the driver, and record no more launches on devices."""
         self._broken = True
         self._session.message("info", "check-failed", f"launches are no longer checked: {error}")
-
-    def _report_obstacle(self, code: str, text: str) -> bool:
-        self._session.message("info", code, text)
-        return False
 
     def _take_from_budget(self, size: int) -> bool:
         """Take bytes from the run's budget, and return whether enough were left.

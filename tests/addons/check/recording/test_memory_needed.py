@@ -6,7 +6,7 @@ import torch
 
 import kvtrace
 from corpus.kernels import attention, basic
-from kvtrace.addons.check.comparing import check
+from kvtrace.addons.check.comparing import compared, computed
 from kvtrace.addons.check.recording import memory_needed
 from kvtrace.evaluate import TensorArgument, evaluate
 from kvtrace.recorded_calls.recorded import calls_of
@@ -156,7 +156,7 @@ def test_bytes_read_through_small_indices_are_recorded(tmp_path):
         parts = b"".join(part for _, part in found.memory[seq, 1, "before"])
         assert parts == index[lanes].numpy().tobytes()
         (oracle,) = [each for each in checked(tmp_path) if each.seq == seq]
-        assert check(oracle).answer == "agrees"
+        assert compared(computed(oracle)).answer == "agrees"
 
 
 def test_large_launch_with_loop_bounds_from_small_integers_is_recorded(tmp_path):
@@ -166,7 +166,7 @@ def test_large_launch_with_loop_bounds_from_small_integers_is_recorded(tmp_path)
         kernels.until[(300,)](x, torch.tensor([3]), out, BLOCK=256)
     (launch,) = checked(tmp_path)
     assert launch.programs is not None
-    assert check(launch).answer == "agrees"
+    assert compared(computed(launch)).answer == "agrees"
 
 
 def test_a_launch_whose_accesses_take_too_long_to_evaluate_is_left_out(tmp_path, monkeypatch):
