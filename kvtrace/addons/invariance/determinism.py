@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from kvtrace.ir import Op
 from kvtrace.ir.flow import flow_of
 from kvtrace.ir.ops import PARTITIONED
 from kvtrace.recorded_calls.recorded import Call
@@ -24,14 +23,13 @@ _EXACT: Final = frozenset({"and", "or", "xor", "add", "max", "min", "umax", "umi
 
 @dataclass(frozen=True, slots=True)
 class Determinism:
-    """The verdict whether equal launches give equal bits, with the reason and the op if not.
+    """The verdict whether equal launches give equal bits, with the reason if not.
 
     `race` is a verdict of the rule `race` that is not proven, a violation if there is one.
     """
 
     answer: Answer
     reason: str | None = None
-    op: Op | None = None
     race: Verdict | None = None
 
 
@@ -57,7 +55,7 @@ def determinism_of(call: Call) -> Determinism:
     if race is not None:
         answer: Answer = "depends" if race.verdict == "violation" else "unknown"
         if worst is None or (worst.answer, answer) == ("unknown", "depends"):
-            worst = Determinism(answer, race.message, race.op)
+            worst = Determinism(answer, race.message)
     return replace(worst or Determinism("proven"), race=race)
 
 
@@ -68,10 +66,10 @@ def _update_verdict(access: Access, call: Call) -> Determinism | None:
     )
     if access.operator in FREE:
         text = "an atomic sum of floats, whose rounding depends on the order of programs"
-        return Determinism("depends", text, access.op)
+        return Determinism("depends", text)
     if is_old_value_used:
         text = "the old value of an atomic update is used, which depends on the order of programs"
-        return Determinism("unknown", text, access.op)
+        return Determinism("unknown", text)
     if access.operator in _EXACT:
         return None
-    return Determinism("unknown", f"an atomic {access.operator or 'update'}", access.op)
+    return Determinism("unknown", f"an atomic {access.operator or 'update'}")

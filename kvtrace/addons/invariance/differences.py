@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 from kvtrace.addons.invariance.input_kinds import INPUTS, OPTIONAL
 from kvtrace.addons.invariance.kernels import Kernel
 from kvtrace.addons.invariance.text import MEANINGS, versions_text
-from kvtrace.addons.invariance.versions import ROUNDINGS, same_meaning
+from kvtrace.addons.invariance.version_values import ROUNDINGS
+from kvtrace.addons.invariance.versions import same_meaning
 from kvtrace.addons.invariance.witness import is_finite
 from kvtrace.converters.diff.model import KernelMeaning
 from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument

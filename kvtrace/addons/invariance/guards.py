@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence, Set
 
 from kvtrace.addons.invariance.begins import stays_when_moved
 from kvtrace.addons.invariance.coordinates import Axis, Output, is_number, is_placing
 from kvtrace.addons.invariance.kernels import Kernel
-from kvtrace.addons.invariance.reads import without_contents
+from kvtrace.addons.invariance.reads import division_facts, without_contents
 from kvtrace.addons.invariance.simplifying import Simplifier
 from kvtrace.symbolic.conditions import TRUE, AtLeast, Condition, at_least, in_order, less
 from kvtrace.symbolic.functions import Minimum, Quotient, single
-from kvtrace.symbolic.prover import Given, Ranges, follows
+from kvtrace.symbolic.prover import Given, follows
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Symbol, Term
 from kvtrace.symbolic.trees.formulas import is_followed
@@ -111,7 +111,13 @@ def guards_of(
     loop_ends = _tile_loop_ends(output, simplifier, sizes)
     parts = located.substitute(first_programs).conjuncts()
     ranges = simplifier.given.ranges
-    divisions = (fact for part in parts for fact in _divisions(part, ranges))
+    divisions = (
+        fact
+        for part in parts
+        for atom in in_order(part.atoms())
+        if isinstance(atom, Quotient) and atom.arguments[1].constant is None
+        for fact in division_facts(atom, ranges)
+    )
     assumptions = Given((*output.facts, *divisions), ranges)
     return [
         part
@@ -125,18 +131,6 @@ def guards_of(
         and not _is_before_end(part, output)
         and follows(part, assumptions) is None
     ]
-
-
-def _divisions(part: Condition, ranges: Ranges) -> Iterator[Condition]:
-    """Yield facts of division by scalars: remainders are from 0 to below the divisor."""
-    for atom in in_order(part.atoms()):
-        if isinstance(atom, Quotient) and atom.arguments[1].constant is None:
-            dividend, divisor = atom.arguments
-            is_down = atom.floor or ranges.interval(dividend)[0] >= 0
-            if is_down and ranges.interval(divisor)[0] > 0:
-                remainder = dividend - atom.term * divisor
-                yield at_least(remainder)
-                yield less(remainder, divisor)
 
 
 def is_of_rows(part: Condition, rows: Sequence[Axis]) -> bool:

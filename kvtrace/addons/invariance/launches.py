@@ -45,7 +45,6 @@ def output_after(
     output: int,
     fill: Fill,
     *,
-    any_integers: bool = False,
     filled_integers: bool = False,
     backwards: bool = False,
 ) -> NDArray[Any] | None:
@@ -54,16 +53,13 @@ def output_after(
     Args:
         call: The launch.
         output: The tensor's position among the arguments.
-        fill: Returns the floats, and the integers with `any_integers` or `filled_integers`.
-        any_integers: Fill integers, and ignore recorded ones. Otherwise recorded integers are
-            used, or 1 if none were recorded and the integers select no data.
-        filled_integers: Fill integers by `fill`, which is called with their other contents.
+        fill: Returns the floats, and the integers with `filled_integers`.
+        filled_integers: Fill integers, too. Otherwise, and for `fill` to see, they are the recorded
+            ones, or 1 if none were recorded and the integers select no data.
         backwards: Run programs from the last to the first.
 
     """
-    arguments = filled_arguments(
-        call, fill, any_integers=any_integers, filled_integers=filled_integers
-    )
+    arguments = filled_arguments(call, fill, filled_integers=filled_integers)
     if arguments is None:
         return None
     groups = [np.asarray([n]) for n in reversed(range(prod(call.grid)))] if backwards else [None]
@@ -81,9 +77,7 @@ def output_after(
     return elements_of(tensor).copy()
 
 
-def filled_arguments(
-    call: Call, fill: Fill, *, any_integers: bool = False, filled_integers: bool = False
-) -> list[Argument] | None:
+def filled_arguments(call: Call, fill: Fill, *, filled_integers: bool) -> list[Argument] | None:
     """Return a call's arguments with new contents, as for `output_after`.
 
     None if the tensors are too large, or if integers that select data were not recorded.
@@ -100,16 +94,16 @@ def filled_arguments(
         original = argument.storage
         if id(original) not in storages:
             data = np.zeros(original.nbytes, np.uint8)
-            if argument.element.kind != "f" and not any_integers:
+            if argument.element.kind != "f":
                 if original.data is not None:
                     data[:] = original.data
-                elif position in leading:
+                elif position in leading and not filled_integers:
                     return None  # any integers would lead rows to each other's data
             storages[id(original)] = Storage(original.nbytes, data, original.address)
         tensor = replace(argument, storage=storages[id(original)])
         if original.data is None and argument.element.kind != "f":
             elements_of(tensor)[...] = 1
-        if argument.element.kind == "f" or any_integers or filled_integers:
+        if argument.element.kind == "f" or filled_integers:
             elements_of(tensor)[...] = fill(tensor, position)
         arguments.append(tensor)
     return arguments

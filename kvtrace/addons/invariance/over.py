@@ -12,8 +12,8 @@ from typing import Final, Literal
 from kvtrace.addons.invariance.contracts import Contract
 from kvtrace.addons.invariance.output_results import Invariance, OutputResult
 from kvtrace.addons.invariance.text import (
+    VERDICTS,
     assumed_text,
-    outcome_text,
     reason_text,
     unseen_text,
     witness_text,
@@ -99,7 +99,7 @@ def _answer_over(result: OutputResult, over: str, call: Call) -> Answer:
         return Answer("violation", f"{reasons}; {values_text}" if reasons else values_text)
     if result.verdict == "depends":
         return Answer("unknown", f"{reasons}; no row with two values was found")
-    return Answer("unknown", reasons or outcome_text(result.verdict))
+    return Answer("unknown", reasons or VERDICTS[result.verdict])
 
 
 def _not_a_number(over: str, call: Call) -> str | None:

@@ -60,24 +60,24 @@ def quotient_bounds(term: Term, extents: Sequence[Condition]) -> Iterator[Condit
         if isinstance(extent, AtLeast)
     }
     for atom in in_order(term.atoms()):
-        if isinstance(atom, Quotient):
-            dividend, divisor = atom.arguments
-            constant_divisor = divisor.constant
-            if (
-                constant_divisor is not None
-                and constant_divisor > 0
-                and (atom.floor or dividend.low >= 0)
-            ):
-                yield at_least(dividend, atom.term * constant_divisor)
-                yield less(dividend, atom.term * constant_divisor + constant_divisor)
-                constant = dividend.coefficients.get((), 0)
-                if dividend - constant in highest_values:
-                    yield at_least(
-                        as_term(
-                            (highest_values[dividend - constant] + constant) // constant_divisor
-                        ),
-                        atom.term,
-                    )
+        if isinstance(atom, Quotient) and (divisor := atom.arguments[1].constant) is not None:
+            facts = division_facts(atom, Ranges({}))
+            yield from facts
+            dividend = atom.arguments[0]
+            constant = dividend.coefficients.get((), 0)
+            if facts and dividend - constant in highest_values:
+                highest = (highest_values[dividend - constant] + constant) // divisor
+                yield at_least(as_term(highest), atom.term)
+
+
+def division_facts(atom: Quotient, ranges: Ranges) -> tuple[Condition, ...]:
+    """Return the bounds of a quotient's remainder, `0 <= n - q * d < d`; () if it may differ."""
+    dividend, divisor = atom.arguments
+    is_down = atom.floor or ranges.interval(dividend)[0] >= 0
+    if not is_down or ranges.interval(divisor)[0] <= 0:
+        return ()
+    remainder = dividend - atom.term * divisor
+    return at_least(remainder), less(remainder, divisor)
 
 
 def selected_addresses(node: Tree) -> list[tuple[str, Term]] | None:

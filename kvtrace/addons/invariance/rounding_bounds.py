@@ -286,13 +286,10 @@ class _Bounds:
         """Raise NoRule if roundings may decide a condition or an address."""
         if node.what in ("condition", "integer", "constant"):
             return
-        if node.what == "element" and not is_float(node.detail[2]):
-            for part in node.parts:
-                self._check_exact(part)
-        elif node.what == "op" and node.detail[0] == "arith.cmpf":
+        if node.what == "op" and node.detail[0] == "arith.cmpf":
             if any(constant_of(part) is None and self.number(part).units for part in node.parts):
                 raise NoRule
-        elif node.what == "op" and not is_float(node.detail[2]):
+        elif node.what in ("element", "op") and not is_float(node.detail[2]):
             for part in node.parts:
                 self._check_exact(part)
         else:

@@ -24,13 +24,14 @@ if TYPE_CHECKING:
     from kvtrace.addons.invariance.versions import Meaning, OutputMeaning
     from kvtrace.addons.invariance.witness import Witness
 
-_VERDICTS: Final[Mapping[Outcome, str]] = {
+VERDICTS: Final[Mapping[Outcome, str]] = {
     "proven": "invariant",
     "violation": "varies",
     "depends": "depends",
     "whole": "one for all",
     "unknown": "unknown",
 }
+"""Texts of verdicts in the table."""
 _MOST_REASONS: Final = 3
 
 
@@ -95,7 +96,7 @@ def _summary(found: Invariance) -> str:
 
 def _verdict_text(result: OutputResult) -> str:
     """Return the text of a verdict, with compile options that differ and unseen batch sizes."""
-    verdict = [_VERDICTS[result.verdict]]
+    verdict = [VERDICTS[result.verdict]]
     if result.options:
         verdict.append(f"by its IR, compiled with {', '.join(result.options)}")
     if result.verdict == "proven" and (unseen := unseen_text(result)):
@@ -176,11 +177,6 @@ def assumed_text(result: OutputResult) -> str:
     if result.constant:
         parts.append(f"{', '.join(result.constant)} hold the same in all batches")
     return "; ".join(parts)
-
-
-def outcome_text(outcome: Outcome) -> str:
-    """Return the text of a verdict in the table."""
-    return _VERDICTS[outcome]
 
 
 def reason_text(why: Reason, *, through: bool = True) -> str:

@@ -58,6 +58,8 @@ The accuracy of the second version's result relative to the first version's.
   proves the leading digit.
 """
 
+ROUNDINGS: Final = 32.0
+"""Units in the last place up to which two values may be roundings of one number."""
 _ULPS: Final = 1e3
 """Distance of two values, in multiples of the tolerance, from which it is no rounding."""
 _TIMES: Final = 4.0
@@ -116,7 +118,7 @@ def versions_differ(versions: VersionCalls) -> Witness | str | bool | None:
 
 def versions_differ_on(inputs: Inputs, versions: VersionCalls) -> Witness | bool | None:
     """Compare as `versions_differ` on a kind of inputs, or None; unwritten elements are equal."""
-    outputs = _of_both(inputs, versions, partial(output_after, any_integers=True))
+    outputs = _of_both(inputs, versions, partial(output_after, filled_integers=True))
     if outputs is None or outputs[0].size != outputs[1].size:
         return None
     return _witness_between(outputs[0], outputs[1], inputs)
@@ -226,7 +228,7 @@ def _result_and_mask(
         ) -> NDArray[Any]:
             return before if at == position else fill(argument, at)
 
-        result = output_after(call, position, with_output, any_integers=True)
+        result = output_after(call, position, with_output, filled_integers=True)
         if result is None:
             return None
         results.append((result, before))
@@ -360,7 +362,7 @@ class Bounds:
         return float(magnitudes.max(initial=0.0))
 
 
-def error_bounds(inputs: Inputs, versions: VersionCalls, ulps: float) -> Bounds | None:
+def error_bounds(inputs: Inputs, versions: VersionCalls) -> Bounds | None:
     """Evaluate one output of two versions, with error bounds.
 
     None: the output is not a float tensor of both versions, evaluation fails, or no bound can be
@@ -369,7 +371,6 @@ def error_bounds(inputs: Inputs, versions: VersionCalls, ulps: float) -> Bounds 
     Args:
         inputs: The kind of numbers that tensors hold.
         versions: The calls.
-        ulps: The tolerance, in units in the last place of the largest element.
     """
     tensor = versions.first.arguments[versions.output]
     if not isinstance(tensor, TensorArgument) or tensor.element.kind != "f":
@@ -378,12 +379,12 @@ def error_bounds(inputs: Inputs, versions: VersionCalls, ulps: float) -> Bounds 
     if results is None or results[0].evaluated.shape != results[1].evaluated.shape:
         return None
     form = ml_dtypes.finfo(tensor.element.memory)
-    return Bounds(results[0], results[1], ulps * float(form.eps), float(form.max))
+    return Bounds(results[0], results[1], ROUNDINGS * float(form.eps), float(form.max))
 
 
 def _exact_values(call: Call, position: int, fill: Fill) -> ExactValues | None:
     """Return the values of an output after a launch, with error bounds; None: it has none."""
-    arguments = filled_arguments(call, fill, any_integers=True)
+    arguments = filled_arguments(call, fill, filled_integers=True)
     if not arguments:
         return None
     deviations = Deviations(call.module)

@@ -29,6 +29,7 @@ from kvtrace.addons.invariance.rounding_bounds import bound_text
 from kvtrace.addons.invariance.stores import Store, compare_stores, stored_alike, stores_of
 from kvtrace.addons.invariance.trees import constants_of, exceeded_constants
 from kvtrace.addons.invariance.version_values import (
+    ROUNDINGS,
     VersionCalls,
     error_bounds,
     versions_differ,
@@ -63,8 +64,6 @@ Meaning = Literal[
 _SUMS: Final = 1 << 10
 """Units in the last place, at the output's largest element, up to which two values may differ by
 random sums in another order; used if not all elements were compared."""
-ROUNDINGS: Final = 32.0
-"""Units in the last place up to which two values may be roundings of one number."""
 _MOST_CANCELED: Final = float(1 << 20)
 """Units in the last place beyond which cancellation explains no difference of two versions."""
 _FAR_FROM_ZERO: Final[Inputs] = "numbers around 10,000"
@@ -226,7 +225,7 @@ def _compare_output(
                     return shown
                 gained = gained or shown
         elif isinstance(further, Witness) and further.ulps > ROUNDINGS and not is_different:
-            bounds = error_bounds(inputs, versions, ROUNDINGS)
+            bounds = error_bounds(inputs, versions)
             accuracy = None if bounds is None else bounds.accuracy(inputs)
             if accuracy == "lost":
                 return replace(result, meaning="violation", witness=further, inputs=inputs)
@@ -271,7 +270,7 @@ def _witness_of_canceling(inputs: Inputs, versions: VersionCalls) -> Witness | N
     That is the first version: the second may be more exact. Elements are compared by their own
     bounds: beside large ones, lost digits of small ones look like roundings.
     """
-    bounds = error_bounds(inputs, versions, ROUNDINGS)
+    bounds = error_bounds(inputs, versions)
     return None if bounds is None else bounds.farthest()
 
 
@@ -282,7 +281,7 @@ def _is_explained(witness: Witness, inputs: Inputs, versions: VersionCalls) -> b
     """
     if not witness.is_finite or not ROUNDINGS < witness.ulps < _MOST_CANCELED:
         return False
-    bounds = error_bounds(inputs, versions, ROUNDINGS)
+    bounds = error_bounds(inputs, versions)
     return bounds is not None and bounds.explains
 
 

@@ -136,11 +136,6 @@ class Roundings:
         return (*self.distances, "bias") if self.all_count else self.distances
 
     @property
-    def rounded(self) -> tuple[str, ...]:
-        """The planes of distances that a device's roundings increase."""
-        return ("worst", "near") if self.all_count else ("worst",)
-
-    @property
     def errors(self) -> tuple[str, ...]:
         """The planes that an error of known sign increases."""
         return ("worst", "near", "bias") if self.all_count else ("worst",)
