@@ -94,14 +94,25 @@ class Call:
             layouts.append((argument.dtype, argument.shape, argument.strides, *storage_and_offset))
         return layouts
 
-    def positions_in_storage(self, position: int) -> tuple[int, ...]:
-        """Return the positions of all tensors in the storage of the tensor at a position."""
+    @property
+    def scalars(self) -> dict[str, int | float | None]:
+        """The values of scalar arguments by their names."""
+        scalars = (entry for entry in self.arguments if isinstance(entry, ScalarArgument))
+        return {scalar.name: scalar.value for scalar in scalars}
+
+    def tensor(self, position: int) -> TensorArgument:
+        """Return the argument at a position, which is a tensor."""
         tensor = self.arguments[position]
         assert isinstance(tensor, TensorArgument)
+        return tensor
+
+    def positions_in_storage(self, position: int) -> tuple[int, ...]:
+        """Return the positions of all tensors in the storage of the tensor at a position."""
+        storage = self.tensor(position).storage
         return tuple(
             other_position
             for other_position, other in enumerate(self.arguments)
-            if isinstance(other, TensorArgument) and other.storage is tensor.storage
+            if isinstance(other, TensorArgument) and other.storage is storage
         )
 
     @property

@@ -112,8 +112,7 @@ class Counters:
             return None
         lows, highs = [], []
         for call in (self._call, *self._call.others):
-            argument = call.arguments[access.argument or 0]
-            assert isinstance(argument, TensorArgument)
+            argument = call.tensor(access.argument or 0)
             data = argument.storage.data
             if data is None or len(data) < size:
                 return None

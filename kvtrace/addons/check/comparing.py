@@ -209,8 +209,7 @@ def compared(evaluation: Computed) -> LaunchCheck:
 def _expected(call: Call, memory: BoundedMemory, after: StorageAfter) -> Expected | str:
     """Return a storage's expected contents after a launch, or the reason why they are unknown."""
     position = after.arguments[0]
-    tensor = call.arguments[position]
-    assert isinstance(tensor, TensorArgument)
+    tensor = call.tensor(position)
     arguments = [call.arguments[index] for index in after.arguments]
     if tensor.storage.data is None or not all(
         memory.is_known(argument) for argument in arguments if isinstance(argument, TensorArgument)

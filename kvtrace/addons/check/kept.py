@@ -165,8 +165,7 @@ def _checked_launch(
 def _positions_of_views(call: Call, before: Mapping[int, tuple[Piece, ...]]) -> frozenset[int]:
     partly_recorded: set[int] = set()
     for position, pieces in before.items():
-        tensor = call.arguments[position]
-        assert isinstance(tensor, TensorArgument)
+        tensor = call.tensor(position)
         if sum(len(piece.content) for piece in pieces) < tensor.storage.nbytes:
             partly_recorded.update(call.positions_in_storage(position))
     return frozenset(partly_recorded)
@@ -204,8 +203,7 @@ def _with_memory(call: Call, before: Mapping[int, tuple[Piece, ...]]) -> Call:
     """
     storages: dict[Storage, Storage] = {}
     for position, pieces in before.items():
-        tensor = call.arguments[position]
-        assert isinstance(tensor, TensorArgument)
+        tensor = call.tensor(position)
         data = np.zeros(tensor.storage.nbytes, np.uint8)
         for piece in pieces:
             end_offset = piece.offset + len(piece.content)

@@ -117,8 +117,8 @@ class LaunchPair:
                 "not known", 0, "different parts of the output were recorded on the two sides"
             )
         elements = (
-            _RecordedElements(self._tensor(0, position), storage_before),
-            _RecordedElements(self._tensor(1, position), storage_after),
+            _RecordedElements(self._calls[0].tensor(position), storage_before),
+            _RecordedElements(self._calls[1].tensor(position), storage_after),
         )
         lanes = elements[0].lanes
         count = int(lanes.sum())
@@ -135,7 +135,7 @@ class LaunchPair:
         was, is_now = (values_of_side.astype(np.float64) for values_of_side in values)
         exact = self._before_exactly.of(position, lanes)
         exact_on_after = self._before_on_inputs_of_after.of(position, lanes)
-        element = self._tensor(0, position).element
+        element = self._calls[0].tensor(position).element
         within = _is_within(was, exact, element) & _is_within(is_now, exact_on_after, element)
         within |= equal | (np.isnan(was) & np.isnan(is_now))
         if within.all():
@@ -152,7 +152,7 @@ class LaunchPair:
         self, position: int, equal: _Lanes, values: tuple[NDArray[Any], NDArray[Any]], lanes: _Lanes
     ) -> OutputAnswer:
         """Compare integers; the answer is "not known" if the stored type is not the tensor's."""
-        elements = self._tensor(0, position).element, self._tensor(1, position).element
+        elements = self._calls[0].tensor(position).element, self._calls[1].tensor(position).element
         if all(self._stored_types(position) == {element.name} for element in elements):
             return self._unexplained_difference(position, ~equal, values, lanes, floats=False)
         return self._undecided_answer(~equal)
@@ -195,7 +195,7 @@ class LaunchPair:
         if not unexplained.any():
             return self._undecided_answer(differing)
         worst_index = int(np.argmax(np.where(unexplained, distances, -1.0)))
-        tensor = self._tensor(0, position)
+        tensor = self._calls[0].tensor(position)
         tensor_index = _index_text(tensor, int(np.flatnonzero(lanes)[worst_index]))
         before, after = (_number_text(values_of_side[worst_index]) for values_of_side in values)
         text = f"element {tensor_index} is {after}, was {before}, in kept results"
@@ -246,13 +246,8 @@ class LaunchPair:
 
     # -- arguments --------------------------------------------------------------------------------
 
-    def _tensor(self, side: int, position: int) -> TensorArgument:
-        tensor = self._calls[side].arguments[position]
-        assert isinstance(tensor, TensorArgument)
-        return tensor
-
     def _holds_floats(self, position: int) -> bool:
-        element = self._tensor(0, position).element
+        element = self._calls[0].tensor(position).element
         return element.kind == "f" and self._stored_types(position) == {element.name}
 
     def _stored_types(self, position: int) -> set[str]:
@@ -280,14 +275,12 @@ class _Evaluation:
             Undecided: the stored values depend on memory that was not recorded.
         """
         for other_position in self._call.positions_in_storage(position):
-            shared_tensor = self._call.arguments[other_position]
-            assert isinstance(shared_tensor, TensorArgument)
+            shared_tensor = self._call.tensor(other_position)
             if not self._memory.is_known(shared_tensor):
                 raise Undecided(
                     f"the stored values of {shared_tensor.name} depend on unrecorded memory"
                 )
-        tensor = self._call.arguments[position]
-        assert isinstance(tensor, TensorArgument)
+        tensor = self._call.tensor(position)
         values = exact_values(tensor, self._memory, self._open, whole=True)
         return replace(
             values,

@@ -37,8 +37,7 @@ from kvtrace.addons.invariance.witness import (
     witness_of_program_order,
     witness_on_nans,
 )
-from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
-from kvtrace.recorded_calls.recorded import Call
+from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.symbolic.trees.tree import Tree
 from kvtrace.symbolic.walk import summarize
 
@@ -181,7 +180,7 @@ def _note_left_out_rows(result: OutputResult, kept: Sequence[ComparedCall]) -> N
     """Add a reason if a guard leaves out a row; launches of two sizes are needed to find it."""
     if count_sizes(kept) < 2:
         return
-    rows_and_scalars = [(launch.batch.rows, _scalars_of(launch.call)) for launch in kept]
+    rows_and_scalars = [(launch.batch.rows, launch.call.scalars) for launch in kept]
     for guard in result.row_guards:
         left_out = _left_out_row(guard, rows_and_scalars)
         if left_out is not None:
@@ -226,12 +225,6 @@ def _left_out_row(
     return None
 
 
-def _scalars_of(call: Call) -> dict[str, object]:
-    return {
-        scalar.name: scalar.value for scalar in call.arguments if isinstance(scalar, ScalarArgument)
-    }
-
-
 def _note_collected(result: OutputResult, launches: Sequence[ComparedCall]) -> None:
     """Make a result with atomic updates unknown, unless its number of updating programs is fixed.
 
@@ -266,7 +259,7 @@ def _is_size(
 
     The multiples are the products of inner row axes. True for a tensor with room for more rows.
     """
-    scalars = _scalars_of(launch.call)
+    scalars = launch.call.scalars
     inner_counts = [prod(stored.shape[axis] for axis in axes[n:]) for n in range(1, len(axes) + 1)]
     sizes = [size for name in result.sizes if isinstance(size := scalars.get(name), int)]
     return any(size * n == count for size in sizes for n in inner_counts)
@@ -377,7 +370,7 @@ def _differing_names(result: OutputResult, launches: Sequence[ComparedCall]) -> 
     for name in result.scalars:
         values_by_size: dict[int, set[object]] = {}
         for launch in launches:
-            scalars = _scalars_of(launch.call)
+            scalars = launch.call.scalars
             values_by_size.setdefault(launch.batch.rows, set()).add(scalars.get(name))
         shared_values = set.intersection(*values_by_size.values())
         if not shared_values:

@@ -212,8 +212,7 @@ def _result_and_mask(
 
     Elements that keep two contents, in two launches, are not written.
     """
-    tensor = call.arguments[position]
-    assert isinstance(tensor, TensorArgument)
+    tensor = call.tensor(position)
     contents = fill(tensor, position)
     other_contents = (
         numbers_of("random numbers", tensor.shape, tensor.element.memory, position + 1000)

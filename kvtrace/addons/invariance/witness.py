@@ -70,8 +70,7 @@ class BatchedCall:
 
     def rows(self, output: int) -> int:
         """Return the number of rows of an output."""
-        tensor = self.call.arguments[output]
-        assert isinstance(tensor, TensorArgument)
+        tensor = self.call.tensor(output)
         return prod(tensor.shape[axis] for axis in self.axes.get(output, ()))
 
 
@@ -166,9 +165,11 @@ def _equal_rows(
 
 def _numbers(call: Call, excluded: Collection[str]) -> list[float]:
     """Return the float arguments of a call, except those with excluded names."""
-    scalars = (argument for argument in call.arguments if isinstance(argument, ScalarArgument))
-    scalar_values = (argument.value for argument in scalars if argument.name not in excluded)
-    return [value for value in scalar_values if isinstance(value, float)]
+    return [
+        value
+        for name, value in call.scalars.items()
+        if name not in excluded and isinstance(value, float)
+    ]
 
 
 def witness_of_other_rows(batched: BatchedCall, output: int) -> Witness | None:
@@ -180,8 +181,7 @@ def witness_of_other_rows(batched: BatchedCall, output: int) -> Witness | None:
     row_count = batched.rows(output)
     if row_count < 2 or positions_of_leading(batched.call):
         return None
-    tensor = batched.call.arguments[output]
-    assert isinstance(tensor, TensorArgument)
+    tensor = batched.call.tensor(output)
     rows = [tensor.shape[axis] for axis in sorted(batched.axes.get(output, ()))]
     with_same_rows = _rows_of(batched, output, _same_rows, 0)
     if with_same_rows is None:
@@ -296,8 +296,7 @@ def _first_integers(batched: BatchedCall) -> list[bytes]:
     """Return the recorded integers of the first row of each tensor with rows, as bytes."""
     integers = []
     for position, axes in batched.axes.items():
-        tensor = batched.call.arguments[position]
-        assert isinstance(tensor, TensorArgument)
+        tensor = batched.call.tensor(position)
         if axes and tensor.element.kind != "f" and tensor.storage.data is not None:
             integers.append(elements_of(tensor)[_first_row(tensor, axes)].tobytes())
     return integers

@@ -21,7 +21,6 @@ from kvtrace.addons.memory.digit_forms import (
     existing,
     in_digits,
 )
-from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.types import value_type
 from kvtrace.ir import Op, Value
 from kvtrace.ir.feeding import feeding
@@ -156,8 +155,7 @@ class Boxing:
         conditions: Sequence[Condition],
     ) -> None:
         """Add the bytes of each box of the digits for which all conditions hold."""
-        argument = self.bound.call.arguments[access.argument or 0]
-        assert isinstance(argument, TensorArgument)
+        argument = self.bound.call.tensor(access.argument or 0)
         forms = Forms((offset, *conditions))
         sums = [s for condition in conditions for s in at_least_zero(condition, forms)]
         place = forms.quotients(offset)

@@ -207,8 +207,7 @@ def _may_meet(
 
 
 def _sharer(bound: BoundCall, access: SymbolicAccess) -> Sharer:
-    argument = bound.call.arguments[access.argument or 0]
-    assert isinstance(argument, TensorArgument)
+    argument = bound.call.tensor(access.argument or 0)
     form = bound.ranges.form(access.offset) + argument.offset_bytes
     side = Side(form, access.element_bytes, bound.active(access))
     role = roles_of(bound.call.module).by_op[access.op.index]

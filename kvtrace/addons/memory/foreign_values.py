@@ -16,7 +16,6 @@ from kvtrace.addons.memory.digit_forms import NoBoxes
 from kvtrace.addons.memory.effects import StorageEffect
 from kvtrace.addons.memory.reads import uses_of
 from kvtrace.addons.memory.states import Spoiling
-from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import Op
 from kvtrace.ir.ops import effect_of
 from kvtrace.metrics.byte_ranges import NOTHING, ByteRanges, TooManyRanges
@@ -63,8 +62,7 @@ def foreign_values(
 
 def _outside(call: Call, access: Access) -> Condition:
     """Return the condition that an active lane reads any byte beyond the argument's storage."""
-    argument = call.arguments[access.argument or 0]
-    assert isinstance(argument, TensorArgument)
+    argument = call.tensor(access.argument or 0)
     place = access.offset + argument.offset_bytes
     room = argument.storage.nbytes - access.element_bytes
     return conjunction(

@@ -181,8 +181,7 @@ class Rows:
         call = judged.call
         if call is None:
             return None
-        argument = call.arguments[place.argument]
-        assert isinstance(argument, TensorArgument)
+        argument = call.tensor(place.argument)
         effect = judged.effects[place.argument]
         moved = first.origin - argument.offset_bytes
         surely, perhaps = (used.moved(moved) for used in used_reads(call, effect))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import Op, source_stack
 from kvtrace.ir.data_dependence import depending_on_data
 from kvtrace.ir.ops import effect_of
@@ -235,8 +234,7 @@ def _violation(
 
 
 def _byte_text(call: Call, witness: Witness) -> str:
-    tensor = call.arguments[witness.first.argument]
-    assert isinstance(tensor, TensorArgument)
+    tensor = call.tensor(witness.first.argument)
     return f"byte {witness.byte - tensor.offset_bytes} of {tensor.name}"
 
 

@@ -89,8 +89,7 @@ def copy_of(bound: BoundCall, sharer: Sharer) -> Copy:
     """Return the address, width and conditions of an access whose argument is known."""
     access = sharer.access
     assert access.argument is not None
-    argument = bound.call.arguments[access.argument]
-    assert isinstance(argument, TensorArgument)
+    argument = bound.call.tensor(access.argument)
     address = access.offset + argument.offset_bytes
     return address, access.element_bytes, access.active.conjuncts()
 

@@ -171,8 +171,7 @@ class Contents:
         count = (tensor.storage.nbytes - phase) // size
         numbers = []
         for call in (self._call, *self._call.others):
-            argument = call.arguments[access.argument or 0]
-            assert isinstance(argument, TensorArgument)
+            argument = call.tensor(access.argument or 0)
             assert argument.storage.data is not None
             numbers.append(argument.storage.data[phase : phase + count * size].view(f"i{size}"))
         return numbers[0] if len(numbers) == 1 else np.concatenate(numbers)

@@ -55,8 +55,7 @@ def admitted(bound: BoundCall, access: Access, defect: OutOfBounds) -> str | Non
     values_text = (
         ", ".join(f"{name} = {number:,}" for name, number in values_by_name.items()) or "this lane"
     )
-    tensor = bound.call.arguments[defect.argument]
-    assert isinstance(tensor, TensorArgument)
+    tensor = bound.call.tensor(defect.argument)
     return f"{MASK_ADMITS} {values_text}; {tensor.name} has {_extent(tensor)}"
 
 

@@ -157,8 +157,7 @@ def filled_to(call: Call, ranges: AssumedRanges) -> Call | None:
 
 def filled_with(call: Call, position: int, value: int) -> Call | None:
     """Return a launch whose index tensor has one value in every element, None if too large."""
-    tensor = call.arguments[position]
-    assert isinstance(tensor, TensorArgument)
+    tensor = call.tensor(position)
     if tensor.storage.nbytes > _MAX_BYTES:
         return None
     size = tensor.element.bytes

@@ -452,6 +452,5 @@ def _are_apart(bound: SizedCall, left: Access, right: Access, actors: Actors) ->
 
 def _side(bound: SizedCall, access: Access) -> tuple[Term, int, tuple[Condition, ...]]:
     assert access.argument is not None
-    tensor = bound.call.arguments[access.argument]
-    assert isinstance(tensor, TensorArgument)
+    tensor = bound.call.tensor(access.argument)
     return access.offset + tensor.offset_bytes, access.element_bytes, bound.active(access).exact

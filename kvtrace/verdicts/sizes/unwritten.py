@@ -56,8 +56,7 @@ class _WrittenBytes(Observer):
         self.unknown: set[int] = set()
         self.written: dict[int, np.ndarray[tuple[int], np.dtype[np.bool_]]] = {}
         for position in outputs:
-            tensor = call.arguments[position]
-            assert isinstance(tensor, TensorArgument)
+            tensor = call.tensor(position)
             self.written[position] = np.zeros(tensor.view_bytes[1], bool)
 
     def access(self, access: Access) -> None:
