@@ -266,6 +266,12 @@ def source_stack(op: Op) -> tuple[Frame, ...]:
     return frames_in(op.location, function_name(op))
 
 
+def line_text(op: Op, preposition: str) -> str:
+    """Return an op's line after a preposition, as " in line 12"; "" for an unknown location."""
+    frames = source_stack(op)
+    return f" {preposition} line {frames[0].line}" if frames else ""
+
+
 def frames_in(location: Location, function: str | None) -> tuple[Frame, ...]:
     """Return the frames of a location in a function of the IR, as `source_stack` does."""
     frames = location_frames(location)

@@ -15,10 +15,10 @@ from kvtrace.addons.tolerance.launched import NotDerived, copied_arguments
 from kvtrace.addons.tolerance.outputs import Output, Tolerance
 from kvtrace.addons.tolerance.references import as_array
 from kvtrace.evaluate import TensorArgument
+from kvtrace.evaluate.registry import place
 from kvtrace.evaluate.shadows.errors.analysis import CHANCE
 from kvtrace.evaluate.shadows.errors.exact_values import Numbers, distances_of
 from kvtrace.evaluate.shadows.errors.roundings import GrantedRoundings
-from kvtrace.ir import Op, source_stack
 from kvtrace.verdicts.locating import writers
 from kvtrace.verdicts.replaying import program_at
 
@@ -355,12 +355,7 @@ def _place(derived: Tolerance, output: Output, index: tuple[int, ...]) -> str:
         return "no program stores this element"
     program, lane = program_at(program_and_lane[0], launch.grid), program_and_lane[1]
     lane_text = f", lane {lane}" if lane else ""
-    return f"stored by program {program}{lane_text}, at {_line(store.op)}"
-
-
-def _line(op: Op) -> str:
-    stack = source_stack(op)
-    return f"{stack[0].file}:{stack[0].line}" if stack else "an unknown line"
+    return f"stored by program {program}{lane_text}, at {place(store.op)}"
 
 
 def _largest(shares: Numbers, distances: Numbers) -> int:

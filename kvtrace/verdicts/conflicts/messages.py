@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from kvtrace.ir import Op, source_stack
+from kvtrace.ir import Op
 from kvtrace.ir.data_dependence import depending_on_data
+from kvtrace.ir.model import line_text
 from kvtrace.ir.ops import effect_of
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.binding import BoundCall
@@ -251,8 +252,7 @@ def _lane_name(touch: Touch) -> str:
 
 def _other_location(own_touch: Touch, other_touch: Touch) -> str:
     """Return the line of the other lane's access, with its trip if that differs."""
-    frames = source_stack(other_touch.op)
-    line = f"in line {frames[0].line}" if frames else "elsewhere"
+    line = line_text(other_touch.op, "in").lstrip() or "elsewhere"
     if own_touch.iteration == other_touch.iteration:
         return line
     return f"{line} in trip {other_touch.iteration}, not {own_touch.iteration}"
@@ -260,8 +260,7 @@ def _other_location(own_touch: Touch, other_touch: Touch) -> str:
 
 def _second_location(call: Call, first: Touch, second: Touch) -> str:
     """Return the argument (if another) and line of the second program's access."""
-    frames = source_stack(second.op)
-    line = f" in line {frames[0].line}" if frames else ""
+    line = line_text(second.op, "in")
     if first.argument == second.argument:
         return line
     return f" through {call.arguments[second.argument].name}{line}"
@@ -270,8 +269,7 @@ def _second_location(call: Call, first: Touch, second: Touch) -> str:
 def _atomics_text(call: Call, left: Op, right: Op, unordering_release: Op | None) -> str:
     """Return a phrase that says why atomics do not order the ops, "" if they are not involved."""
     if unordering_release is not None:
-        frames = source_stack(unordering_release)
-        line = f" of line {frames[0].line}" if frames else ""
+        line = line_text(unordering_release, "of")
         return (
             f": the atomic{line} is done by one thread and releases only that thread's accesses; "
             "other threads of the program may come later, since no barrier holds them"

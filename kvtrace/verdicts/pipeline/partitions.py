@@ -13,7 +13,8 @@ from functools import partial
 from kvtrace.evaluate.clocks import EarlyAccess
 from kvtrace.evaluate.errors import UNFIT, Deadlock
 from kvtrace.evaluate.partitions import ORDERS, PartitionedMemory
-from kvtrace.ir import Module, Op, source_stack
+from kvtrace.ir import Module, Op
+from kvtrace.ir.model import line_text
 from kvtrace.ir.ops import PARTITIONING
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.errors import KvtraceError
@@ -75,5 +76,4 @@ def _text(early: EarlyAccess) -> str:
 
 
 def _named(op: Op) -> str:
-    stack = source_stack(op)
-    return f"{op.name} at line {stack[0].line}" if stack else op.name
+    return f"{op.name}{line_text(op, 'at')}"

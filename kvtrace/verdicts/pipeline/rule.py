@@ -17,9 +17,10 @@ from kvtrace.evaluate.registry import Step, place
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.shared_memory import READS_EARLY as SEEN_READING
 from kvtrace.evaluate.shared_memory import WRITES_EARLY as SEEN_WRITING
-from kvtrace.ir import Module, Op, source_stack
+from kvtrace.ir import Module, Op
 from kvtrace.ir.asynchronous import Act, act_of, is_asynchronous, targets_amd
 from kvtrace.ir.flow import enclosing_ops
+from kvtrace.ir.model import line_text
 from kvtrace.ir.ops import LOOPS, PARTITIONED
 from kvtrace.ir.types import SharedType
 from kvtrace.recorded_calls.recorded import Call
@@ -127,7 +128,9 @@ def _verdict_of(findings: Findings, module: Module, calls: Iterable[Call]) -> Or
         return undecided(f"{op.name} may be given memory that {other.name} still uses")
     if findings.unfinished is not None:  # PTX promises nothing of it after the program's end
         op = findings.unfinished
-        return undecided(f"nothing waits for {op.name}{_line_text(op)} before the program ends")
+        return undecided(
+            f"nothing waits for {op.name}{line_text(op, 'at')} before the program ends"
+        )
     return OrderVerdict("proven", "nothing in its TTGIR comes too early, in any number of trips")
 
 
@@ -153,7 +156,7 @@ def _violation(fault: Fault, *, confirmed: bool) -> OrderVerdict:
 
 
 def _fault_text(fault: Fault) -> str:
-    other = f"the {_noun_of(fault.other).partition(' ')[2]}{_line_text(fault.other)}"
+    other = f"the {_noun_of(fault.other).partition(' ')[2]}{line_text(fault.other, 'at')}"
     started = _trips_text(fault.other_trips, "begun")
     predicate = _PREDICATES[fault.kind].format(
         view="" if fault.view is None else _view_text(fault.view),
@@ -161,11 +164,6 @@ def _fault_text(fault: Fault) -> str:
         other=f"{other},{started}," if started else other,
     )
     return f"{_noun_of(fault.op)} ({fault.op.name}) {predicate}"
-
-
-def _line_text(op: Op) -> str:
-    stack = source_stack(op)
-    return f" at line {stack[0].line}" if stack else ""
 
 
 def _noun_of(op: Op) -> str:

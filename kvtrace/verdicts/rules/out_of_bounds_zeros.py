@@ -14,8 +14,9 @@ from typing import Final
 
 from kvtrace.evaluate import Argument, TensorArgument
 from kvtrace.evaluate.arguments import OutsideNumbers
-from kvtrace.ir import Module, Op, source_stack
+from kvtrace.ir import Module, Op
 from kvtrace.ir.feeding import loads_behind
+from kvtrace.ir.model import line_text
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.conflicts.race_replay import replayed, touched
 from kvtrace.verdicts.replaying import WITNESS_LANES, linear_program, without_contents
@@ -213,8 +214,7 @@ def _substituted(call: Call, outside: OutsideNumbers) -> Call:
 
 
 def _unknown(verdict: Verdict, loads: Sequence[Op]) -> Verdict:
-    frames = source_stack(loads[0])
-    line = f" in line {frames[0].line}" if frames else ""
+    line = line_text(loads[0], "in")
     reason = f"it depends on the load{line}, which is itself out of bounds and may read anything"
     subject = verdict.access or verdict.rule
     unknown = verdict.undecided(f"{subject} could not be decided", reason)

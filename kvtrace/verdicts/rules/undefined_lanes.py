@@ -14,9 +14,10 @@ from itertools import product
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import TensorArgument
-from kvtrace.ir import Op, source_stack
+from kvtrace.ir import Op
 from kvtrace.ir.data_dependence import depending_on_data
 from kvtrace.ir.feeding import feeding, feeding_values
+from kvtrace.ir.model import line_text
 from kvtrace.ir.ops import mask_of
 from kvtrace.ir.types import integer_bits
 from kvtrace.symbolic.conditions import Opaque
@@ -272,7 +273,7 @@ def _source_text(bound: BoundCall, sink: Sink) -> str:
     """Return a phrase for a sink's sources: "lane that the load of x in line 7 leaves …"."""
     sources = sorted(sink.undefined.sources, key=lambda op: op.index)
     if _cause(sink):
-        return f"number{_line_text(sources[0])} without a value"
+        return f"number{line_text(sources[0], 'in')} without a value"
     loads = (op for op in sources if not undefined_cause(op))
     phrases = list(dict.fromkeys(_load_text(bound, op) for op in loads)) or ["a load"]
     return f"lane that {' or '.join(phrases[:3])} leaves without a value"
@@ -284,10 +285,5 @@ def _load_text(bound: BoundCall, op: Op) -> str:
         for access in bound.summary.accesses
         if access.op is op and access.argument is not None
     }
-    line = _line_text(op)
+    line = line_text(op, "in")
     return f"the load of {', '.join(sorted(names))}{line}" if names else f"a load{line}"
-
-
-def _line_text(op: Op) -> str:
-    frames = source_stack(op)
-    return f" in line {frames[0].line}" if frames else ""
