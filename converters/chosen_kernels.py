@@ -51,8 +51,8 @@ def findings_of_kernels(
 def of_kernels(data: T, chosen: frozenset[str] | None, *fields: str) -> T:
     """Return a dataclass with only those rows of some fields that are about chosen kernels.
 
-    A field is rows, which say their `kernel_names`, a dataclass with `rows`, or None. Totals and
-    shares stay those of all rows. `chosen` None: all kernels.
+    A field is rows, which have a `kernel` or `kernel_names`, a dataclass with `rows`, or None.
+    Totals and shares stay those of all rows. `chosen` None: all kernels.
     """
     if chosen is None:
         return data
@@ -65,4 +65,9 @@ def of_kernels(data: T, chosen: frozenset[str] | None, *fields: str) -> T:
 def _of_kernels(value: Any, chosen: frozenset[str]) -> Any:
     if hasattr(value, "rows"):
         return of_kernels(value, chosen, "rows")
-    return value and tuple(row for row in value if not chosen.isdisjoint(row.kernel_names))
+    return value and tuple(row for row in value if not chosen.isdisjoint(_names(row)))
+
+
+def _names(row: Any) -> tuple[str | None, ...]:
+    names: tuple[str | None, ...] = getattr(row, "kernel_names", None) or (row.kernel,)
+    return names

@@ -6,6 +6,7 @@ Converters that print use it; all output fits 40 columns and needs no color.
 import os
 import shutil
 import textwrap
+import time
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -67,6 +68,13 @@ def duration(nanoseconds: float | None) -> str:
         if abs(nanoseconds) >= factor or factor == 1:
             return f"{_three_digits(nanoseconds / factor)} {unit}"
     raise AssertionError(nanoseconds)
+
+
+def moment(nanoseconds: int | None) -> str:
+    """Return a time in ns since 1970 as text, UTC date, hour and minute; `-` for None."""
+    if nanoseconds is None:
+        return "-"
+    return time.strftime("%Y-%m-%d %H:%M", time.gmtime(nanoseconds // 10**9))
 
 
 def count(number: float | None) -> str:

@@ -32,7 +32,13 @@ from kvtrace.converters.diff.variant import Call, Variant
 from kvtrace.converters.findings import Findings
 from kvtrace.converters.notes import Unevaluated, read_unevaluated
 from kvtrace.converters.profile.recompiles import Change, changes, specialization
-from kvtrace.figures.columns import Integers, integers, sum_of_known, summed_by
+from kvtrace.figures.columns import (
+    Integers,
+    integers,
+    sum_if_all_known,
+    sum_of_known,
+    summed_by,
+)
 from kvtrace.figures.identity import KernelKey, key_of
 from kvtrace.figures.kernels import further_sums
 from kvtrace.figures.sums_building import add_up
@@ -184,12 +190,12 @@ def sum_totals(totals: Iterable[Totals]) -> Totals:
         compiling_launches=sum(part.compiling_launches for part in all_totals),
         compiling_ns=sum(part.compiling_ns or 0 for part in all_totals),
         device_ns=sum_of_known(part.device_ns for part in all_totals),
-        compile_ns=_sum_if_all_known(part.compile_ns for part in all_totals),
-        bytes=_sum_if_all_known(part.bytes for part in launched_totals),
-        flops=_sum_if_all_known(part.flops for part in launched_totals),
-        sectors=_sum_if_all_known(part.sectors for part in launched_totals),
-        lanes=_sum_if_all_known(part.lanes for part in launched_totals),
-        lanes_on=_sum_if_all_known(part.lanes_on for part in launched_totals),
+        compile_ns=sum_if_all_known(part.compile_ns for part in all_totals),
+        bytes=sum_if_all_known(part.bytes for part in launched_totals),
+        flops=sum_if_all_known(part.flops for part in launched_totals),
+        sectors=sum_if_all_known(part.sectors for part in launched_totals),
+        lanes=sum_if_all_known(part.lanes for part in launched_totals),
+        lanes_on=sum_if_all_known(part.lanes_on for part in launched_totals),
         further=further_sums(part.further or {} for part in launched_totals) or None,
     )
 
@@ -308,11 +314,6 @@ def _variant(row: Mapping[str, Any]) -> Variant:
         row=row,
         stages={s["stage"]: s["artifact"] for s in row["stages"] or () if s["artifact"]},
     )
-
-
-def _sum_if_all_known(values: Iterable[int | None]) -> int | None:
-    listed = list(values)
-    return None if None in listed or not listed else sum(v for v in listed if v is not None)
 
 
 # -- context of both sides: versions, devices and notes, which do not count as differences ---------

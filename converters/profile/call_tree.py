@@ -35,7 +35,7 @@ from kvtrace.converters.profile.call_paths import (
 )
 from kvtrace.converters.profile.profile_tables import work_of_calls
 from kvtrace.figures.identity import kernel_rows
-from kvtrace.figures.libraries import node_times
+from kvtrace.figures.libraries import node_times, without_nulls
 from kvtrace.figures.part_figures import PartFigures
 from kvtrace.figures.tables import scratch
 from kvtrace.figures.window import Window
@@ -167,7 +167,7 @@ def call_sums(part: PartFigures) -> CallSums:
     work = [row | {"bytes": row["bytes"] or 0} for row, _ in work_of_calls(trace, runs)]
     kernels = kernel_rows(trace, runs, _COLUMNS)
     stacks = {
-        row["stack_id"]: (_without_none(row["frames"]), _without_none(row["origins"]))
+        row["stack_id"]: (without_nulls(row["frames"]), without_nulls(row["origins"]))
         for row in trace.table("stacks", runs, ["stack_id", "frames", "origins"]).to_pylist()
     }
     with scratch() as connection:
@@ -188,7 +188,7 @@ def call_sums(part: PartFigures) -> CallSums:
     ]
     is_generated = pc.equal(kernels["origin"].cast(pa.string()), "inductor")
     origins_of_generated = [
-        _without_none(origins) for origins in kernels["origins"].filter(is_generated).to_pylist()
+        without_nulls(origins) for origins in kernels["origins"].filter(is_generated).to_pylist()
     ]
     unknown_figures = set() if on_device else {"device_ns", "forward_ns", "backward_ns"}
     totals = sum((figures for _, figures in rows_of_leaves), CallFigures())
@@ -218,10 +218,10 @@ def _call_leaves(
         kernels.select(_LEAF_COLUMNS).take(rows).to_pylist(), summed, strict=True
     ):
         frames, stack_origins = stacks.get(stack, ((), ())) if launched else (None, ())
-        origins = _without_none(kernel["origins"])
+        origins = without_nulls(kernel["origins"])
         # A user's kernel in generated code: only the line that launches it has recorded origins.
         if stack_origins and not any(origin["file"] for origin in origins):
-            origins = list(origins_of_call(stack_origins))
+            origins = tuple(origins_of_call(stack_origins))
         forward_frames, _ = stacks.get(forward_stack, (None, ()))
         leaf = TreeLeaf(kernel | {"origins": origins}, frames, forward_frames=forward_frames)
         yield leaf, [*map(int, figures)]
@@ -332,10 +332,6 @@ def _branch_object(branch: Branch, known: Sequence[str]) -> dict[str, Any]:
         **{name: figures[name] if name in known else None for name in FIGURES},
         "branches": [_branch_object(child, known) for child in branch.branches],
     }
-
-
-def _without_none(entries: Sequence[Any] | None) -> list[Any]:
-    return [entry for entry in entries or () if entry is not None]
 
 
 @dataclass(slots=True)

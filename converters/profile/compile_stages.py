@@ -21,11 +21,6 @@ class StageTimes:
     stages: dict[str, int]
     rest_ns: int
 
-    @property
-    def kernel_names(self) -> tuple[str, ...]:
-        """The names of the kernels that the row is about."""
-        return (self.kernel,)
-
 
 def stage_times(selections: Iterable[Selection]) -> tuple[StageTimes, ...]:
     """Return the times of kernels that were compiled, not loaded from a cache."""

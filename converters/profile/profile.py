@@ -45,6 +45,7 @@ from kvtrace.converters.profile.profile_tables import (
 )
 from kvtrace.converters.profile.stated_work import StatedFigures
 from kvtrace.converters.source_lines import SourceLines
+from kvtrace.figures.columns import sum_if_all_known
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.kernels import FURTHER
 from kvtrace.figures.part_figures import PartFigures, open_figures
@@ -256,7 +257,7 @@ def _kernel_profile(
         compilations=row["compilations"],
         compile_ns=row["compile_ns"],
         measured=measured,
-        derived=_derived(sums, by_type, _sum_if_all_known(unique_bytes)),
+        derived=_derived(sums, by_type, sum_if_all_known(unique_bytes)),
         roofline=_with_achieved(roofline, sums),
         calls=tuple(calls),
         source=row["source"],
@@ -378,11 +379,6 @@ def _line_profiles(
         )
         for row in rows
     )
-
-
-def _sum_if_all_known(figures: Sequence[int | None]) -> int | None:
-    known = [figure for figure in figures if figure is not None]
-    return sum(known) if known and len(known) == len(figures) else None
 
 
 def _sort_key(profile: KernelProfile | CallProfile) -> tuple[int, int, int, int]:

@@ -61,11 +61,6 @@ class Advice:
         """The file's name, followed by the line if that is known."""
         return Place(self.file, self.line, None).short if self.file else None
 
-    @property
-    def kernel_names(self) -> tuple[str, ...]:
-        """The names of the kernels that the row is about; none: the whole program."""
-        return () if self.kernel is None else (self.kernel,)
-
 
 def advice_lines(advice: Sequence[Advice], span_ns: int | None = None) -> list[str]:
     """Return a line of text per piece of advice: possible saving, rule, location, figures.

@@ -170,11 +170,6 @@ class Recompile:
             return f"{code_text}, compiled or loaded"
         return f"{code_text}, {'compiled again' if self.recompiled else 'loaded from the cache'}"
 
-    @property
-    def kernel_names(self) -> tuple[str, ...]:
-        """The names of the kernels that the row is about."""
-        return (self.kernel,)
-
 
 def _changes_text(changed: Sequence[Change], most: int | None) -> str:
     if most is None:

@@ -38,11 +38,6 @@ class UnseenSizes:
     combinations: tuple[str, ...]
     certain: bool
 
-    @property
-    def kernel_names(self) -> tuple[str, ...]:
-        """The names of the kernels that the row is about."""
-        return (self.kernel,)
-
 
 @dataclass(frozen=True, slots=True)
 class _Size:

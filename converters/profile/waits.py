@@ -34,11 +34,6 @@ class WaitedVariant:
     compiled: int
     waited_ns: int
 
-    @property
-    def kernel_names(self) -> tuple[str, ...]:
-        """The names of the kernels that the row is about."""
-        return (self.kernel,)
-
 
 @dataclass(frozen=True, slots=True)
 class Waits:

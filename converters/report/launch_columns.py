@@ -31,7 +31,7 @@ from kvtrace.converters.report.slices import (
     Slices,
     SlicesType,
 )
-from kvtrace.figures.columns import coded, combined_codes, integers, narrow
+from kvtrace.figures.columns import coded, combined_codes, concatenated, integers, narrow
 from kvtrace.figures.executions import UNKNOWN, PlacedLaunches
 from kvtrace.figures.identity import kind_of
 from kvtrace.figures.names import full_name
@@ -231,7 +231,7 @@ class Timeline:
             self.launches += _narrowed(_slices(batch, calls))
         if "launches" in self.tiles:
             return None
-        return PlacedLaunches.of(*map(_concatenated, placed_columns.values()))
+        return PlacedLaunches.of(*map(concatenated, placed_columns.values()))
 
     def _pieces(
         self, trace: Trace, run: Run, table: str, columns: Sequence[str]
@@ -277,7 +277,7 @@ class Timeline:
                 if len(slices):
                     is_there = in_ranges(slices.begin, slices.duration, self.plans["launches"])
                     self.launches += _narrowed(slices.take(np.flatnonzero(~is_there)))
-        return PlacedLaunches.of(*map(_concatenated, placed_columns.values()))
+        return PlacedLaunches.of(*map(concatenated, placed_columns.values()))
 
     def _count_tiles(self, runs: Sequence[Run], kernels: KernelRows) -> None:
         """Add the tiles to `bins`; they are emptied to free memory."""
@@ -481,10 +481,3 @@ def _append_narrowed(batch: Mapping[str, Integers], columns: dict[str, list[Inte
     """Append the columns of a batch that have a list, narrowed, to the list of their name."""
     for name, narrowed in columns.items():
         narrowed.append(narrow(batch[name]))
-
-
-def _concatenated(columns: list[Integers]) -> Integers:
-    """Return the columns concatenated; the list is emptied to free memory."""
-    joined = np.concatenate(columns or [np.zeros(0, np.int64)])
-    columns.clear()
-    return joined

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from kvtrace.figures.columns import (
     Integers,
     combined_codes,
+    concatenated,
     dictionary_values,
     integers,
     narrow,
@@ -86,16 +87,9 @@ def launch_columns(trace: Trace, run: Run) -> LaunchColumns:
     new_indexes = narrow(np.array([index_of[pair] for pair in examples], np.int64))
     joined = {}
     for tid in sorted(threads, key=_none_first):
-        begin, duration, example_index, seq = map(_concatenated, threads.pop(tid))
+        begin, duration, example_index, seq = map(concatenated, threads.pop(tid))
         joined[tid] = LaunchRows(begin, duration, new_indexes[example_index], seq)
     return LaunchColumns(joined, sorted_examples, untimed)
-
-
-def _concatenated(pieces: list[Integers]) -> Integers:
-    """Return the pieces, which may differ in width, concatenated; the list is emptied."""
-    whole = np.concatenate(pieces)
-    pieces.clear()
-    return whole
 
 
 def _none_first(number: int | None) -> tuple[bool, int]:

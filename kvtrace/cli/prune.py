@@ -75,17 +75,13 @@ def command(
 
 
 def _lines(pruning: Pruning, trace: str, dry_run: bool) -> Iterator[str]:
-    from datetime import UTC, datetime
-
-    from kvtrace.text import plural, size
+    from kvtrace.text import moment, plural, size
 
     for run_id, reason in pruning.left.items():
         yield f"skipped     {run_id}: {reason}"
     verb = "would delete" if dry_run else "deleted    "
     for run in pruning.dropped:
-        began = ""
-        if run.started is not None:
-            began = f", {datetime.fromtimestamp(run.started // 10**9, UTC):%Y-%m-%d %H:%M} UTC"
+        began = "" if run.started is None else f", {moment(run.started)} UTC"
         passes = f" of {', '.join(run.passes)}" if run.passes else ""
         yield f"{verb} {run.run_id}{began}: {size(run.size_bytes)}{passes}"
     if not pruning.dropped:

@@ -156,6 +156,19 @@ def sum_of_known(values: Iterable[int | None]) -> int | None:
     return sum(numbers) if numbers else None
 
 
+def sum_if_all_known(values: Iterable[int | None]) -> int | None:
+    """Return the sum of the values; None if one is, or without any."""
+    listed = list(values)
+    return None if None in listed else sum_of_known(listed)
+
+
+def concatenated(columns: list[Integers]) -> Integers:
+    """Return columns, which may differ in width, as one; the list is emptied to free memory."""
+    joined = np.concatenate(columns or [np.zeros(0, np.int64)])
+    columns.clear()
+    return joined
+
+
 # -- unions of intervals ---------------------------------------------------------------------------
 
 

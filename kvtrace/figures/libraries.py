@@ -90,7 +90,7 @@ def library_times(trace: "Trace", runs: Sequence["Run"]) -> list[LibraryTime]:
         ids = pa.array(stack_ids, stored_stacks["stack_id"].type)
         for row in stored_stacks.filter(pc.is_in(stored_stacks["stack_id"], ids)).to_pylist():
             frames, origins = row["frames"], row["origins"]
-            stacks[row["stack_id"]] = _without_nulls(frames), _without_nulls(origins)
+            stacks[row["stack_id"]] = without_nulls(frames), without_nulls(origins)
     times = []
     names = shown_names(row["name"] or _UNKNOWN for row in rows)
     for row in rows:
@@ -152,6 +152,6 @@ def lines_by_time(times: Sequence[LibraryTime]) -> dict[tuple[str, str], tuple[s
     return {key: max(lines, key=lambda line: lines[line]) for key, lines in by_line.items()}
 
 
-def _without_nulls(entries: Sequence[Any] | None) -> tuple[Any, ...]:
+def without_nulls(entries: Sequence[Any] | None) -> tuple[Any, ...]:
     """Return the entries that are not None; damaged traces have None among them."""
     return tuple(entry for entry in entries or () if entry is not None)

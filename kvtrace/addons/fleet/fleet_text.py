@@ -1,11 +1,10 @@
 """The text of a `Fleet` for a terminal."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Final
 
 from kvtrace.addons.fleet.model import Fleet, Job, JobComparison, KernelTimes
-from kvtrace.text import columns, duration, plural, wrapped
+from kvtrace.text import columns, duration, moment, plural, wrapped
 
 #: What is said in place of a table of kernels.
 NO_TIMES: Final = (
@@ -77,11 +76,6 @@ def job_label(job: Job) -> str:
     """Return a job's commit or group, and its start."""
     name = job.commit[:12] + ("+" if job.dirty else "") if job.commit else job.group
     return name if job.started is None else f"{name} ({moment(job.started)})"
-
-
-def moment(started: int) -> str:
-    """Return a time in ns since 1970 as text: UTC date, hour and minute."""
-    return datetime.fromtimestamp(started / 1e9, UTC).strftime("%Y-%m-%d %H:%M")
 
 
 def verdict(comparison: JobComparison | None) -> str:

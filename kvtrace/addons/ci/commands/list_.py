@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from kvtrace.cli.options import JsonOption, print_lines, say
-from kvtrace.text import json_text
+from kvtrace.text import json_text, moment
 
 if TYPE_CHECKING:
     from kvtrace.addons.ci.baselines import Baseline
@@ -40,7 +39,7 @@ def print_baselines(baselines: "Sequence[Baseline]", *, as_json: bool) -> None:
         (
             baseline.name,
             (baseline.commit or "-")[:12],
-            _date(baseline.started),
+            moment(baseline.started),
             count(baseline.kernels),
             count(baseline.launches),
             "judged" if baseline.judged else "not judged",
@@ -53,10 +52,4 @@ def print_baselines(baselines: "Sequence[Baseline]", *, as_json: bool) -> None:
 
 def replaced_text(earlier: "Baseline") -> str:
     """Return a phrase on the baseline that a new one has replaced."""
-    return f"replaced the one recorded {_date(earlier.started)} UTC"
-
-
-def _date(nanoseconds: int | None) -> str:
-    if nanoseconds is None:
-        return "-"
-    return datetime.fromtimestamp(nanoseconds / 1e9, UTC).strftime("%Y-%m-%d %H:%M")
+    return f"replaced the one recorded {moment(earlier.started)} UTC"
