@@ -23,7 +23,7 @@ from kvtrace.converters.importers.json_values import (
 )
 from kvtrace.converters.importers.registry import BadSource, ImportedRun
 from kvtrace.converters.importers.rows import NONE, RunRows
-from kvtrace.schema.vocabularies import TORCH_NAMES
+from kvtrace.schema.vocabularies import SHORT_NAMES
 
 #: Files of a compilation that are stages, in the compiler's order.
 _STAGES: Final = ("ttir", "ttgir", "llir", "ptx", "amdgcn")
@@ -263,8 +263,6 @@ IMPORTER = Tritonparse()
 # -- logged arguments ------------------------------------------------------------------------------
 
 
-#: Triton's names of element types by torch's.
-_SHORT_NAMES: Final = {f"torch.{name}": short for short, name in TORCH_NAMES.items()}
 #: A type as a kernel's constant, in Triton's metadata.
 _DTYPE: Final = re.compile(r"triton\.language\.core\.dtype\('(\w+)'\)")
 #: Modulus in bytes of the recorded alignment of data pointers.
@@ -337,7 +335,7 @@ def _tensor(name: str, logged: Mapping[str, Any]) -> dict[str, Any]:
         integer(logged.get("element_size")),
         integer(logged.get("storage_offset")),
     )
-    dtype = _SHORT_NAMES.get(text(logged.get("dtype")) or "")
+    dtype = SHORT_NAMES.get((text(logged.get("dtype")) or "").removeprefix("torch."))
     device = text(logged.get("device"))
     entry: dict[str, Any] = {"name": name, "kind": "tensor", "dtype": dtype, "device": device}
     if (
@@ -357,7 +355,7 @@ def _type(logged: Mapping[str, Any]) -> str | None:
     """Return Triton's type of a logged argument (`*fp32`, `i32`), or None if unknown."""
     kind, value = logged.get("type"), logged.get("value")
     if kind == "tensor":
-        dtype = _SHORT_NAMES.get(text(logged.get("dtype")) or "")
+        dtype = SHORT_NAMES.get((text(logged.get("dtype")) or "").removeprefix("torch."))
         return None if dtype is None else f"*{dtype}"
     if kind == "bool":
         return "u1"

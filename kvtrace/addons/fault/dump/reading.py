@@ -100,7 +100,6 @@ class Grid:
     Attributes:
         name: the kernel's name in its module; empty if the module is not in the dump.
         size: blocks: x, y, z; zeros where only the failed instruction is known.
-        block_size: threads of a block: x, y, z.
         parameters: the bytes of the launch's parameters; empty if the dump has none.
         image: the module as it was loaded, a cubin; empty if the dump has none.
         code: the kernel's instructions.
@@ -111,7 +110,6 @@ class Grid:
 
     name: str
     size: tuple[int, int, int]
-    block_size: tuple[int, int, int]
     parameters: bytes
     image: bytes = field(repr=False)
     code: bytes = field(repr=False)
@@ -276,7 +274,6 @@ class _Reader:
             yield Grid(
                 name=function.name,
                 size=(row["grid_x"], row["grid_y"], row["grid_z"]),
-                block_size=(row["block_x"], row["block_y"], row["block_z"]),
                 parameters=self._content(place, Kind.PARAMETERS),
                 image=image,
                 code=function.code,
@@ -377,7 +374,6 @@ class _Reader:
                 yield Grid(
                     name=function.name,
                     size=(0, 0, 0),
-                    block_size=(0, 0, 0),
                     parameters=b"",
                     image=image,
                     code=function.code,
