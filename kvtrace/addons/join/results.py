@@ -185,9 +185,7 @@ def add_operators(
         if others or (times.size and not within.any()):
             why = "it has one log alone" if others else "it did not run at these times"
             raise BadSetting(f"{source} cannot be added to run {run.run_id}: {why}.")
-        begin = _next_record(recording.trace, run, "tool_events")
-        records = pa.array(np.arange(begin, begin + rows.num_rows))
-        rows = _with_column(rows.sort_by("record"), "record", records)
+        rows = _renumbered(rows.sort_by("record"), recording.trace, run, "tool_events")
         added[run.run_id] = {
             "times": source, "times_runs": [log.run_id], "same_process": True,
             "means": "time" if times.size else "order", "shift_ns": 0,
@@ -280,12 +278,9 @@ def tables(
         DamagedFile, NewerFormat: a file cannot be read.
     """
     time_run_ids = pc.unique(joined.rows["run"].cast(pa.string())).to_pylist()
-    executions = _execution_rows(joined, _next_record(trace, run, "gpu_kernels"))
+    executions = _renumbered(_execution_rows(joined), trace, run, "gpu_kernels")
     events = times.table("host_events", time_run_ids).drop_columns(["run"])
-    first_record = _next_record(trace, run, "host_events")
-    events = _with_column(
-        events, "record", pa.array(np.arange(first_record, first_record + events.num_rows))
-    )
+    events = _renumbered(events, trace, run, "host_events")
     for name in ("begin", "end"):
         events = _with_column(events, name, _shifted(events[name], joined.shift_ns))
     stack_columns = (executions["stack_id"], executions["forward_stack_id"], events["stack_id"])
@@ -318,7 +313,7 @@ def execution_counts(joined: JoinedExecutions) -> dict[str, int]:
     }
 
 
-def _execution_rows(joined: JoinedExecutions, first: int) -> pa.Table:
+def _execution_rows(joined: JoinedExecutions) -> pa.Table:
     rows, matches = joined.rows.drop_columns(["run"]), joined.matches
     for name in _TIMES:
         rows = _with_column(rows, name, _shifted(rows[name], joined.shift_ns))
@@ -327,7 +322,6 @@ def _execution_rows(joined: JoinedExecutions, first: int) -> pa.Table:
     grade_names = pa.array([grade.name.lower() for grade in Grade])
     indices = pa.array(matches.grade.astype(np.int32), mask=matches.grade == NONE)
     columns: dict[str, pa.Array] = {
-        "record": pa.array(np.arange(first, first + rows.num_rows)),
         "launch_seq": _null_if_none(matches.seq),
         "call_id": _null_if_none(matches.call),
         "graph_id": _null_if_none(graph),
@@ -353,11 +347,12 @@ def _null_if_none(values: Integers) -> pa.Array:
     return pa.array(values, mask=values == NONE)
 
 
-def _next_record(trace: Trace, run: Run, table: str) -> int:
-    """Return the first unused number for the column `record` of a table of the run."""
-    rows = captured_rows(trace.path, TABLES[table], run.run_id, ["record"], quietly)
-    highest = pc.max(rows["record"]).as_py()
-    return 0 if highest is None else highest + 1
+def _renumbered(rows: pa.Table, trace: Trace, run: Run, table: str) -> pa.Table:
+    """Return rows with numbers in the column `record` that the run's table does not have."""
+    own = captured_rows(trace.path, TABLES[table], run.run_id, ["record"], quietly)
+    highest = pc.max(own["record"]).as_py()
+    first = 0 if highest is None else highest + 1
+    return _with_column(rows, "record", pa.array(np.arange(first, first + rows.num_rows)))
 
 
 def _message_row(run: Run, joined: JoinedExecutions, source: str) -> dict[str, Any]:
