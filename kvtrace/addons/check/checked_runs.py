@@ -169,27 +169,24 @@ def _kernels(trace: Trace, selection: Selection) -> dict[tuple[str, int], dict[s
 
 def check_rows(checked: Checked) -> tuple[CheckRow, ...]:
     """Return a row for each storage of the checked launches of all runs."""
-    names = [field.name for field in fields(CheckRow) if field.name != "kernel"]
-    rows: list[CheckRow] = []
+    names = [field.name for field in fields(CheckRow)]
+    selected: Iterator[dict[str, Any]]
+    selected = ({name: row.get(name) for name in names} for row in _rows_of_runs(checked))
+    return tuple(CheckRow(**values) for values in selected)
+
+
+def _rows_of_runs(checked: Checked) -> Iterator[dict[str, Any]]:
     for run in checked.runs:
         for row in run.rows:
-            values: dict[str, Any] = {name: row.get(name) for name in names} | _stage_fields(
-                run, row
-            )
-            rows.append(CheckRow(kernel=_kernel(checked, run, row).get("name"), **values))
-    return tuple(rows)
+            kernel = _kernel(checked, run, row).get("name")
+            yield {"run": run.run, "kernel": kernel, **row} | _stage_fields(run, row)
 
 
 def check_objects(checked: Checked) -> dict[str, Any]:
     """Return the JSON of `kvtrace check --json`: counts, checks, findings, failures and rules."""
     return {
         "answers": {answer: checked.answers[answer] for answer in _ANSWERS},
-        "checks": [
-            {"run": run.run, "kernel": _kernel(checked, run, row).get("name"), **row}
-            | _stage_fields(run, row)
-            for run in checked.runs
-            for row in run.rows
-        ],
+        "checks": list(_rows_of_runs(checked)),
         "findings": [
             {"run": run.run, "kernel": _kernel(checked, run, row).get("name"), **row}
             for run in checked.runs
