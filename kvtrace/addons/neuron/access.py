@@ -96,17 +96,24 @@ def read(issue: "Issue", tensor: Tensor, lanes: NDArray[np.bool_] | None) -> Val
         count = tensor.size if lanes is None else int(broadcast_mask(lanes, tensor.shape).sum())
         if memory.written_elements is not None:
             report_unwritten(issue, tensor, tensor.per_element(memory.written_elements), lanes)
-    if memory.life.block_bytes:
+    _record_bytes(issue, tensor, count, lanes)
+    if tensor.on_chip and values.ndim == 1:
+        values = values.reshape(-1, 1)
+    return Values(values, tensor.dtype, memory.space)
+
+
+def _record_bytes(
+    issue: "Issue", tensor: Tensor, count: int, lanes: NDArray[np.bool_] | None
+) -> None:
+    """Record that an op accesses so many elements of a view, and their memory."""
+    if tensor.memory.life.block_bytes:
         _record_block_use(issue, tensor)
     nbytes = count * tensor.dtype.itemsize
-    if memory.space == "hbm":
+    if tensor.memory.space == "hbm":
         issue.device_bytes += nbytes
         _record_device_access(issue, tensor, lanes)
     else:
         issue.chip_bytes += nbytes
-    if tensor.on_chip and values.ndim == 1:
-        values = values.reshape(-1, 1)
-    return Values(values, tensor.dtype, memory.space)
 
 
 def _record_device_access(issue: "Issue", tensor: Tensor, lanes: NDArray[np.bool_] | None) -> None:
@@ -165,15 +172,8 @@ def write(issue: "Issue", tensor: Tensor, result: "Result") -> None:
         written_count = scatter(issue, tensor, values, lanes)
     else:
         written_count = _write_strided(tensor, values, lanes)
-    if memory.life.block_bytes:
-        _record_block_use(issue, tensor)
-    nbytes = written_count * tensor.dtype.itemsize
     issue.masked_off += tensor.size - written_count
-    if memory.space == "hbm":
-        issue.device_bytes += nbytes
-        _record_device_access(issue, tensor, lanes)
-    else:
-        issue.chip_bytes += nbytes
+    _record_bytes(issue, tensor, written_count, lanes)
 
 
 def _write_strided(tensor: Tensor, values: NDArray[Any], lanes: NDArray[np.bool_] | None) -> int:

@@ -114,6 +114,19 @@ class Kernel:
         return outcome.result
 
 
+def decorator(interface: str) -> Callable[..., Any]:
+    """Return the decorator `nki.jit` of an interface, called with settings or without."""
+
+    def jit(func: Callable[..., Any] | None = None, mode: str = "auto", **settings: Any) -> Any:
+        """Return a function as a kernel: `@nki.jit`, or `@nki.jit(platform_target="trn2")`."""
+        del mode
+        if func is None:
+            return lambda function: jit(function, **settings)
+        return Kernel(func, interface, target=settings.get("platform_target"))
+
+    return jit
+
+
 def call_in_graph(kernel: Kernel, bound: dict[str, Any], traced: list[Any]) -> Any:
     """Add a call of a kernel to the traced graph as one op; return the op's result tensors.
 

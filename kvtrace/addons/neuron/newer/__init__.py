@@ -4,11 +4,10 @@ Instructions write to a `dst` tensor. Tensors have no operators and no masks. An
 the partition dimension keeps the dimension, with size 1.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from kvtrace.addons.neuron import typing
-from kvtrace.addons.neuron.launching import Kernel
+from kvtrace.addons.neuron.launching import Kernel, decorator
 from kvtrace.addons.neuron.newer import dtype, isa, language
 
 __all__ = [
@@ -21,12 +20,7 @@ __all__ = [
 ]
 
 
-def jit(func: Callable[..., Any] | None = None, mode: str = "auto", **settings: Any) -> Any:
-    """Return a function as a kernel: `@nki.jit`, or `@nki.jit(platform_target="trn2")`."""
-    del mode
-    if func is None:
-        return lambda function: jit(function, **settings)
-    return Kernel(func, "newer", target=settings.get("platform_target"))
+jit = decorator("newer")
 
 
 def simulate(kernel: Any) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kvtrace.addons.neuron import typing
-from kvtrace.addons.neuron.launching import Kernel
+from kvtrace.addons.neuron.launching import Kernel, decorator
 from kvtrace.addons.neuron.older import compiler, isa, language
 
 __all__ = [
@@ -27,12 +27,7 @@ __all__ = [
 ]
 
 
-def jit(func: Callable[..., Any] | None = None, mode: str = "auto", **settings: Any) -> Any:
-    """Return a function as a kernel: `@nki.jit`, or `@nki.jit(mode="simulation")`."""
-    del mode
-    if func is None:
-        return lambda function: jit(function, **settings)
-    return Kernel(func, "older", target=settings.get("platform_target"))
+jit = decorator("older")
 
 
 def baremetal(func: Callable[..., Any] | None = None, **settings: Any) -> Any:

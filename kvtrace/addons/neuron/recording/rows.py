@@ -196,28 +196,34 @@ def _proven_rows(launch: ObservedLaunch, stacks: StackRows) -> list[dict[str, An
     return rows
 
 
-def _finding_row(launch: ObservedLaunch, finding: Finding, stacks: StackRows) -> dict[str, Any]:
-    site = launch.recorder.sites[finding.site]
-    stack = stacks.add(site.frames)
-    row = {
-        "finding_id": finding_identity(launch, finding),
-        "call_id": launch.call_id,
-        "op_index": finding.site,
+def finding_facts(finding: Finding) -> dict[str, Any]:
+    """Return the fields of a finding that a row and the form of `--json` have in common."""
+    return {
         "rule": finding.rule,
         "verdict": "violation",
         "severity": finding.severity,
         "access": finding.access or None,
-        "stack_id": stack,
-        "iteration": finding.iteration,
-        "lane": list(finding.lane) or None,
         "arg": finding.argument or None,
+        "lane": list(finding.lane) or None,
         "address_offset": finding.address_offset,
         "past_end_bytes": finding.past_end_bytes,
         "lanes": finding.lanes or None,
-        "method": "evaluated",
         "message": finding.message,
     }
-    return row | _program_columns(finding.program, launch.grid)
+
+
+def _finding_row(launch: ObservedLaunch, finding: Finding, stacks: StackRows) -> dict[str, Any]:
+    site = launch.recorder.sites[finding.site]
+    stack = stacks.add(site.frames)
+    row = finding_facts(finding) | _program_columns(finding.program, launch.grid)
+    return row | {
+        "finding_id": finding_identity(launch, finding),
+        "call_id": launch.call_id,
+        "op_index": finding.site,
+        "stack_id": stack,
+        "iteration": finding.iteration,
+        "method": "evaluated",
+    }
 
 
 def _program_columns(program: int, grid: tuple[int, ...]) -> dict[str, int]:
