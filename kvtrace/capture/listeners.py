@@ -1,10 +1,40 @@
-"""Observers of a recording, as the device timeline."""
+"""Observers of a recording, as the device timeline; backends of libraries with such observers."""
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from kvtrace.capture.journal import Journal
+    from kvtrace.capture.session import Session
+
+
+class ListeningBackend:
+    """The backend of a library of kvtrace's, whose module has a list `listeners` of observers."""
+
+    def __init__(self, name: str, library: str, make: "Callable[[Session], Any]") -> None:
+        """`make` returns a session's observer; it is called when the library is imported."""
+        self.name = name
+        self.libraries = (library,)
+        self._make = make
+        #: The observer of the session in progress, or None.
+        self.observer: Any = None
+
+    def install(self, session: "Session") -> None:
+        """Add an observer for the session."""
+        self.observer = self._make(session)
+        self._listeners.append(self.observer)
+
+    def uninstall(self) -> None:
+        """Remove the observer, if there is one."""
+        if self.observer in self._listeners:
+            self._listeners.remove(self.observer)
+        self.observer = None
+
+    @property
+    def _listeners(self) -> list[Any]:
+        listeners: list[Any] = sys.modules[self.libraries[0]].listeners
+        return listeners
 
 
 class Listener(Protocol):

@@ -3,6 +3,7 @@
 import inspect
 import io
 import keyword
+import threading
 import tokenize
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -21,7 +22,13 @@ _BRACKETS: Final = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 #: First words of lines that continue the statement above.
 _CONTINUING: Final = frozenset({"else", "elif", "except", "finally"})
 _SKIPPED: Final = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.ENDMARKER})
-__all__ = ["definition_line", "function_source", "recorded_file_content"]
+__all__ = [
+    "definition_line",
+    "function_facts",
+    "function_source",
+    "recorded_file_content",
+    "used_files",
+]
 
 #: Source files larger than this are left out, in bytes.
 FILE_LIMIT: Final = 4 << 20
@@ -63,6 +70,28 @@ def recorded_file_content(path: str, lines: Collection[int], keep: Source) -> by
     if content is None or keep == "files":
         return content
     return used_part(content.decode("utf-8", "replace"), lines).encode()
+
+
+def used_files(
+    places: Iterable[tuple[str, int | None]], keep: Source
+) -> tuple[tuple[str, bytes | None], ...]:
+    """Return each file that has one of some lines, in their order, with the content to record."""
+    lines: dict[str, set[int]] = {}
+    for path, line in places:
+        lines.setdefault(path, set()).add(line or 0)
+    return tuple((path, recorded_file_content(path, lines[path], keep)) for path in lines)
+
+
+def function_facts(function: Any, keep: Source) -> dict[str, Any]:
+    """Return the fields of a `KernelRecord` that a Python function, run as a kernel, determines."""
+    code = getattr(function, "__code__", None)
+    return {
+        "module": getattr(function, "__module__", None),
+        "file": None if code is None else str(code.co_filename),
+        "line": None if code is None else definition_line(function),
+        "source": function_source(function) if keep != "off" else None,
+        "thread": threading.get_native_id(),
+    }
 
 
 # The part of a Python file that some functions use, which a trace keeps of the file.

@@ -14,7 +14,7 @@ from kvtrace.backends.compiled_kernels.removed_loads import has_removed_loads
 from kvtrace.backends.compiled_kernels.versions import definition
 from kvtrace.backends.compiled_kernels.written_lines import with_program_locations
 from kvtrace.capture.arguments import flattened, literal
-from kvtrace.capture.python_source import recorded_file_content
+from kvtrace.capture.python_source import used_files
 from kvtrace.capture.records import KernelRecord, Parameter, Stage, capped
 from kvtrace.settings import Source
 
@@ -377,12 +377,9 @@ def _source_files(
 
     The kernel's own file is included even if Triton's cache has the IR from another file.
     """
-    lines: dict[str, set[int]] = {}
-    for path, line_number in set(_LOCATION.findall(located)):
-        lines.setdefault(_unescaped(path), set()).add(int(line_number))
-    if file is not None:
-        lines.setdefault(file, set()).update(() if line is None else (line,))
-    return tuple((path, recorded_file_content(path, lines[path], keep)) for path in sorted(lines))
+    places = [(_unescaped(path), int(number)) for path, number in set(_LOCATION.findall(located))]
+    own_place = [] if file is None else [(file, line)]
+    return tuple(sorted(used_files((*places, *own_place), keep)))
 
 
 def _unescaped(text: str) -> str:

@@ -7,45 +7,19 @@ the added tables. May import capture and `kvtrace.addons.neuron`.
 
 from typing import TYPE_CHECKING, Any, Final
 
+from kvtrace.capture.listeners import ListeningBackend
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kvtrace.addons.neuron.recording.launches import Launches, WatchedKernel
     from kvtrace.capture.session import Session
 
-__all__ = ["BACKEND", "NkiBackend"]
+__all__ = ["BACKEND"]
 
 
-class NkiBackend:
+class NkiBackend(ListeningBackend):
     """The backend that observes launches of this add-on's kernels."""
-
-    name: Final = "nki"
-    #: Not the package itself: looking up a stand-in imports the package under Python's import lock.
-    libraries: Final = ("kvtrace.addons.neuron.launching",)
-
-    def __init__(self) -> None:
-        self._launches: Launches | None = None
-
-    @property
-    def launches(self) -> "Launches | None":
-        """The records of launches of the session in progress, or None."""
-        return self._launches
-
-    def install(self, session: "Session") -> None:
-        """Add an observer of launches for the session."""
-        from kvtrace.addons.neuron import launching
-        from kvtrace.addons.neuron.recording.launches import Launches
-
-        self._launches = Launches(session)
-        launching.listeners.append(self._launches)
-
-    def uninstall(self) -> None:
-        """Remove the observer of launches, if there is one."""
-        from kvtrace.addons.neuron import launching
-
-        if self._launches in launching.listeners:
-            launching.listeners.remove(self._launches)
-        self._launches = None
 
     def watcher(
         self, client: Any, session_of: "Callable[[str], Session]"
@@ -56,4 +30,11 @@ class NkiBackend:
         return lambda kernel: WatchedKernel(kernel, client, session_of)
 
 
-BACKEND: Final = NkiBackend()
+def _launches(session: "Session") -> "Launches":
+    from kvtrace.addons.neuron.recording.launches import Launches
+
+    return Launches(session)
+
+
+#: Not the package itself: looking up a stand-in imports the package under Python's import lock.
+BACKEND: Final = NkiBackend("nki", "kvtrace.addons.neuron.launching", _launches)

@@ -7,7 +7,6 @@ NKI kernels are judged by running them, so arguments that the kernel wrote to st
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import is_dataclass, replace
@@ -35,12 +34,13 @@ from kvtrace.addons.neuron.recording.rows import (
     buffer_columns,
     derived_tables,
     empty_tables,
+    finding_facts,
     finding_identity,
     finding_tables,
 )
 from kvtrace.addons.neuron.tokens import Token
 from kvtrace.capture.arguments import literal
-from kvtrace.capture.python_source import definition_line, function_source, recorded_file_content
+from kvtrace.capture.python_source import function_facts, used_files
 from kvtrace.capture.records import ArgumentRecord, KernelRecord, Parameter, capped
 from kvtrace.forks import Lock
 from kvtrace.schema.arrays import array_of as arrow_array
@@ -355,26 +355,15 @@ def _argument_record(
 def _kernel_record(
     outcome: Outcome, parameters: tuple[Parameter, ...], source_setting: Source
 ) -> KernelRecord:
-    function = outcome.kernel.function
-    code = getattr(function, "__code__", None)
-    file = None if code is None else str(code.co_filename)
-    lines: dict[str, set[int]] = {}
-    for location in (location for site in outcome.recorder.sites for location in site.frames):
-        lines.setdefault(location.file, set()).add(location.line or 0)
+    frames = (frame for site in outcome.recorder.sites for frame in site.frames)
     return KernelRecord(
+        **function_facts(outcome.kernel.function, source_setting),
         name=outcome.kernel.__name__,
         origin="nki",
-        module=function.__module__,
-        file=file,
-        line=None if code is None else definition_line(function),
-        source=function_source(function) if source_setting != "off" else None,
-        files=tuple(
-            (path, recorded_file_content(path, lines[path], source_setting)) for path in lines
-        ),
+        files=used_files(((frame.file, frame.line) for frame in frames), source_setting),
         signature=parameters,
         target=f"neuron:{outcome.target.name}",
         options={"interface": outcome.kernel.interface},
-        thread=threading.get_native_id(),
     )
 
 
@@ -414,22 +403,11 @@ def defect_of(outcome: Outcome, rules: Container[str]) -> KernelDefect | None:
 
 def _json_object(outcome: Outcome, finding: Finding) -> dict[str, Any]:
     """Return a finding in the form of `kvtrace sanitize --json`, as far as its fields are known."""
-    site = outcome.recorder.sites[finding.site]
-    innermost = site.frames[0] if site.frames else None
-    return {
-        "rule": finding.rule,
-        "verdict": "violation",
-        "severity": finding.severity,
+    innermost = next(iter(outcome.recorder.sites[finding.site].frames), None)
+    return finding_facts(finding) | {
         "kernel": outcome.kernel.__name__,
         "file": None if innermost is None else innermost.file,
         "line": None if innermost is None else innermost.line,
-        "access": finding.access or None,
-        "arg": finding.argument or None,
-        "lane": list(finding.lane) or None,
-        "address_offset": finding.address_offset,
-        "past_end_bytes": finding.past_end_bytes,
-        "lanes": finding.lanes or None,
-        "message": finding.message,
     }
 
 
@@ -468,7 +446,7 @@ class WatchedKernel:
 
     def tables(self) -> dict[str, pa.Table]:
         """Return the tables (of the client, if any) of the calls so far, and their `stacks`."""
-        launches = BACKEND.launches
+        launches: Launches | None = BACKEND.observer
         calls = [] if launches is None else launches.observed(self._kernel.function)
         tables = joined_tables(calls)
         if self._client is None:

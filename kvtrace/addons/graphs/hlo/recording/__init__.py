@@ -6,37 +6,19 @@ May import capture and `kvtrace.hlo`.
 
 from typing import TYPE_CHECKING, Final
 
+from kvtrace.capture.listeners import ListeningBackend
+
 if TYPE_CHECKING:
     from kvtrace.addons.graphs.hlo.recording.calls import GraphCalls
     from kvtrace.capture.session import Session
 
-__all__ = ["BACKEND", "NumpyBackend"]
+__all__ = ["BACKEND"]
 
 
-class NumpyBackend:
-    """The backend that observes functions traced by `kvtrace.hlo`."""
+def _graph_calls(session: "Session") -> "GraphCalls":
+    from kvtrace.addons.graphs.hlo.recording.calls import GraphCalls
 
-    name: Final = "numpy"
-    libraries: Final = ("kvtrace.addons.graphs.hlo.traced",)
-
-    def __init__(self) -> None:
-        self._calls: GraphCalls | None = None
-
-    def install(self, session: "Session") -> None:
-        """Add an observer of calls for the session."""
-        from kvtrace.addons.graphs.hlo.recording.calls import GraphCalls
-        from kvtrace.addons.graphs.hlo.traced import listeners
-
-        self._calls = GraphCalls(session)
-        listeners.append(self._calls)
-
-    def uninstall(self) -> None:
-        """Remove the observer of calls, if there is one."""
-        from kvtrace.addons.graphs.hlo.traced import listeners
-
-        if self._calls in listeners:
-            listeners.remove(self._calls)
-        self._calls = None
+    return GraphCalls(session)
 
 
-BACKEND: Final = NumpyBackend()
+BACKEND: Final = ListeningBackend("numpy", "kvtrace.addons.graphs.hlo.traced", _graph_calls)

@@ -5,7 +5,6 @@ added by the pass `graphs` when the run ends.
 """
 
 import os
-import threading
 import time
 from collections.abc import Callable, Sequence
 from math import prod
@@ -15,7 +14,7 @@ from kvtrace.addons.graphs.hlo.errors import user_locations
 from kvtrace.addons.graphs.hlo.graph import Graph, constant_contents
 from kvtrace.addons.graphs.hlo.op import Op
 from kvtrace.addons.graphs.hlo.traced import Call, TracedFunction
-from kvtrace.capture.python_source import definition_line, function_source, recorded_file_content
+from kvtrace.capture.python_source import function_facts, used_files
 from kvtrace.capture.records import ArgumentRecord, Frame, KernelRecord, Parameter
 from kvtrace.forks import Lock
 from kvtrace.schema.content import artifact_row, stack_id
@@ -132,23 +131,14 @@ def _argument_records(call: Call) -> tuple[ArgumentRecord, ...]:
 
 
 def _kernel_record(function: TracedFunction, graph: Graph, source_setting: Source) -> KernelRecord:
-    code = getattr(function.function, "__code__", None)
-    file = None if code is None else str(code.co_filename)
-    lines: dict[str, set[int]] = {}
-    for path, line, *_ in (location for op in graph.ops for location in user_locations(op.stack)):
-        lines.setdefault(path, set()).add(line or 0)
+    locations = (location for op in graph.ops for location in user_locations(op.stack))
     parameters = tuple(Parameter(spec.name, f"*{short_name(spec.dtype)}") for spec in graph.inputs)
     figures = graph.figures()
     return KernelRecord(
+        **function_facts(function.function, source_setting),
         name=function.name,
         origin="numpy",
-        module=getattr(function.function, "__module__", None),
-        file=file,
-        line=None if code is None else definition_line(function.function),
-        source=function_source(function.function) if source_setting != "off" else None,
-        files=tuple(
-            (path, recorded_file_content(path, lines[path], source_setting)) for path in lines
-        ),
+        files=used_files(((path, line) for path, line, *_ in locations), source_setting),
         signature=parameters,
         target=graph.target,
         options={
@@ -158,7 +148,6 @@ def _kernel_record(function: TracedFunction, graph: Graph, source_setting: Sourc
             "graph_boundary_bytes": str(figures.boundary_bytes),
             "graph_peak_live_bytes": str(figures.peak_live_bytes),
         },
-        thread=threading.get_native_id(),
     )
 
 
