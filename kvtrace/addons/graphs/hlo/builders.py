@@ -61,10 +61,10 @@ def implements(*functions: Any, methods: Sequence[str] = ()) -> Callable[[_B], _
     return register
 
 
-def implements_each(functions: Mapping[Any, str], builder: Builder) -> None:
-    """Register a builder of several functions, which gets each one's text before the operands."""
-    for function, text in functions.items():
-        FUNCTIONS[function] = partial(builder, text)
+def implements_each(functions: Mapping[Any, Any], builder: Builder) -> None:
+    """Register a builder of several functions, which gets each one's value before the operands."""
+    for function, value in functions.items():
+        FUNCTIONS[function] = partial(builder, value)
 
 
 def operation(*names: str) -> Callable[[_B], _B]:

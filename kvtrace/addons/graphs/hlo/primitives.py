@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from kvtrace.addons.graphs.hlo.arguments import Shape, broadcast_shape
+from kvtrace.addons.graphs.hlo.arguments import Shape, axis_of, broadcast_shape
 from kvtrace.addons.graphs.hlo.builder import current
 from kvtrace.addons.graphs.hlo.dtypes import (
     BOOL,
@@ -276,6 +276,12 @@ def reshape(x: Tensor, shape: Shape) -> Tensor:
     if x.shape == shape:
         return x
     return current().emit("reshape", (x,), shape, x.dtype)
+
+
+def along_axis(a: Operand, axis: int | None) -> tuple[Tensor, int]:
+    """Return an operand and one of its axes, counted from 0; None: flattened, and its only axis."""
+    x = lift(a)
+    return (reshape(x, (x.size,)), 0) if axis is None else (x, axis_of(axis, len(x.shape)))
 
 
 def transpose(x: Tensor, permutation: tuple[int, ...]) -> Tensor:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.addons.graphs.hlo.arguments import dtype_of, shape_of
-from kvtrace.addons.graphs.hlo.builders import implements, operation
+from kvtrace.addons.graphs.hlo.builders import implements, implements_each, operation
 from kvtrace.addons.graphs.hlo.dtypes import FLOAT32, INT32, Dtype, scalar_dtype
 from kvtrace.addons.graphs.hlo.families.elementwise import like
 from kvtrace.addons.graphs.hlo.primitives import (
@@ -57,36 +57,23 @@ def constant(value: Operand, dtype: Any = None) -> Tensor:
     return fresh(tensor)
 
 
-def _filled_like(shape: Any, x: Operand, dtype: Any, value: Any) -> Tensor:
-    x = lift(x)
-    extents = x.shape if shape is None else shape_of(shape)
-    return full_(extents, value, x.dtype if dtype is None else dtype)
-
-
-@implements(np.zeros_like)
-def zeros_like(a: Operand, dtype: Any = None, shape: Any = None, **_: Any) -> Tensor:
-    """Return zeros with the shape and type of another tensor, unless these are given."""
-    return _filled_like(shape, a, dtype, 0)
-
-
-@implements(np.ones_like)
-def ones_like(a: Operand, dtype: Any = None, shape: Any = None, **_: Any) -> Tensor:
-    """Return ones with the shape and type of another tensor, unless these are given."""
-    return _filled_like(shape, a, dtype, 1)
-
-
-@implements(np.empty_like)
-def empty_like(prototype: Operand, dtype: Any = None, shape: Any = None, **_: Any) -> Tensor:
-    """Return zeros with the shape and type of another tensor, unless these are given."""
-    return _filled_like(shape, prototype, dtype, 0)
-
-
 @implements(np.full_like)
 def full_like(
     a: Operand, fill_value: Operand, dtype: Any = None, shape: Any = None, **_: Any
 ) -> Tensor:
     """Return a tensor of one value, with the shape and type of another unless these are given."""
-    return _filled_like(shape, a, dtype, fill_value)
+    x = lift(a)
+    extents = x.shape if shape is None else shape_of(shape)
+    return full_(extents, fill_value, x.dtype if dtype is None else dtype)
+
+
+implements_each(
+    {np.zeros_like: 0, np.ones_like: 1},
+    lambda value, a, dtype=None, shape=None, **_: full_like(a, value, dtype, shape),
+)
+implements(np.empty_like)(
+    lambda prototype, dtype=None, shape=None, **_: full_like(prototype, 0, dtype, shape)
+)
 
 
 @operation("arange")

@@ -13,7 +13,6 @@ import numpy as np
 
 from kvtrace.addons.graphs.hlo.arguments import (
     Shape,
-    axis_of,
     broadcast_shape,
     dtype_of,
 )
@@ -41,6 +40,7 @@ from kvtrace.addons.graphs.hlo.gathers import (
 )
 from kvtrace.addons.graphs.hlo.primitives import (
     Operand,
+    along_axis,
     broadcast,
     broadcast_to,
     compare,
@@ -280,10 +280,7 @@ def _masked_shape(value: Operand, x: Tensor, mask: Tensor) -> tuple[int, ...]:
 @implements(np.take, methods=("take",))
 def take(a: Operand, indices: Operand, axis: int | None = None, out: Any = None) -> Tensor:
     """Return the elements at indices of an axis, or of the flattened tensor."""
-    x = lift(a)
-    if axis is None:
-        x, axis = reshape(x, (x.size,)), 0
-    indexed_axis = axis_of(axis, len(x.shape))
+    x, indexed_axis = along_axis(a, axis)
     if not has_tensor(indices):
         for position in np.ravel(indices).tolist():
             checked_position(position, x.shape[indexed_axis], indexed_axis)
@@ -293,10 +290,9 @@ def take(a: Operand, indices: Operand, axis: int | None = None, out: Any = None)
     return into(out, gather(x, components([positions]), windows))
 
 
-def _element_positions(x: Tensor, indices: Operand, axis: int) -> tuple[Tensor, Windows]:
-    """Return positions along all axes, `indices` along `axis`, and windows of one element."""
+def _element_positions(x: Tensor, indices: Operand, indexed_axis: int) -> tuple[Tensor, Windows]:
+    """Return positions along all axes, `indices` along one, and windows of one element."""
     positions = index_tensor(indices)
-    indexed_axis = axis_of(axis, len(x.shape))
     if len(positions.shape) != len(x.shape):
         raise ShapeMismatch.here(
             f"indices along an axis need as many axes as the tensor, {len(x.shape)}, "
@@ -321,10 +317,8 @@ def _axis_positions(shape: tuple[int, ...], axis: int, extent: int) -> Tensor:
 @implements(np.take_along_axis)
 def take_along_axis(arr: Operand, indices: Operand, axis: int | None = -1) -> Tensor:
     """Return the elements of `arr` at indices along an axis (None: of the flattened tensor)."""
-    x = lift(arr)
-    if axis is None:
-        x, axis = reshape(x, (x.size,)), 0
-    positions, windows = _element_positions(x, indices, axis)
+    x, indexed_axis = along_axis(arr, axis)
+    positions, windows = _element_positions(x, indices, indexed_axis)
     return gather(x, positions, windows)
 
 
@@ -341,9 +335,8 @@ def scatter_along_axis(
     """Return a copy of `x` with values written at indices along an axis."""
     x = lift(x)
     shape = x.shape
-    if axis is None:
-        x, axis = reshape(x, (x.size,)), 0
-    positions, windows = _element_positions(x, indices, axis)
+    x, indexed_axis = along_axis(x, axis)
+    positions, windows = _element_positions(x, indices, indexed_axis)
     updates = value_for(values, positions.shape[:-1], x.dtype)
     return reshape(scatter(x, positions, updates, windows), shape)
 

@@ -11,6 +11,7 @@ from kvtrace.addons.graphs.hlo.dtypes import is_weak
 from kvtrace.addons.graphs.hlo.errors import BadArgument, ShapeMismatch
 from kvtrace.addons.graphs.hlo.primitives import (
     Operand,
+    along_axis,
     broadcast_in_dim,
     compare,
     concatenate,
@@ -126,10 +127,7 @@ def tile(A: Operand, reps: Any) -> Tensor:  # noqa: N803 - NumPy's name
 @implements(np.repeat, methods=("repeat",))
 def repeat(a: Operand, repeats: Any, axis: int | None = None) -> Tensor:
     """Return each element repeated along an axis (None: flattened)."""
-    x = lift(a)
-    if axis is None:
-        x, axis = reshape(x, (x.size,)), 0
-    position = axis_of(axis, len(x.shape))
+    x, position = along_axis(a, axis)
     if isinstance(repeats, Tensor):
         repeats.__index__()  # raises: the number of elements cannot depend on data
     counts = np.asarray(repeats)

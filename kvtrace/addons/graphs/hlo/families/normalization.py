@@ -28,9 +28,9 @@ from kvtrace.addons.graphs.hlo.primitives import (
 from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
 
 
-def _in_wide_floats(x: Operand) -> tuple[Tensor, Any]:
+def _in_wide_floats(x: Operand, dtype: Any = None) -> tuple[Tensor, Any]:
     tensor = lift(x)
-    result_type = float_dtype(tensor.dtype)
+    result_type = float_dtype(tensor.dtype) if dtype is None else dtype_of(dtype)
     return convert(tensor, wide_dtype(result_type)), result_type
 
 
@@ -133,9 +133,8 @@ def mean(
     keepdims: bool = False,
 ) -> Tensor:
     """Return the mean; float32 for integers, computed in float32 for smaller floats."""
-    x = lift(a)
-    result_type = float_dtype(x.dtype) if dtype is None else dtype_of(dtype)
-    average = _mean(convert(x, wide_dtype(result_type)), axis, keepdims)
+    x, result_type = _in_wide_floats(a, dtype)
+    average = _mean(x, axis, keepdims)
     return into(out, convert(average, result_type))
 
 
@@ -149,9 +148,7 @@ def var(
     keepdims: bool = False,
 ) -> Tensor:
     """Return the mean squared distance from the mean; the divisor is the count less `ddof`."""
-    x = lift(a)
-    result_type = float_dtype(x.dtype) if dtype is None else dtype_of(dtype)
-    x = convert(x, wide_dtype(result_type))
+    x, result_type = _in_wide_floats(a, dtype)
     distance = subtract(*broadcast(x, _mean(x, axis, True)))
     variance = _mean(multiply(distance, distance), axis, keepdims, ddof)
     return into(out, convert(variance, result_type))

@@ -9,25 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.addons.graphs.hlo.arguments import axis_of, dtype_of
+from kvtrace.addons.graphs.hlo.arguments import dtype_of
 from kvtrace.addons.graphs.hlo.builder import current
 from kvtrace.addons.graphs.hlo.builders import implements, operation
 from kvtrace.addons.graphs.hlo.dtypes import (
-    BOOL,
-    INT32,
     UINT32,
-    Dtype,
-    wide_dtype,
 )
 from kvtrace.addons.graphs.hlo.errors import BadArgument, ShapeMismatch
 from kvtrace.addons.graphs.hlo.families.joining import slice_axis
+from kvtrace.addons.graphs.hlo.families.reductions import in_sum_type
 from kvtrace.addons.graphs.hlo.primitives import (
     Operand,
+    along_axis,
     convert,
     fresh,
     iota,
-    lift,
-    reshape,
     scalar,
 )
 from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
@@ -40,13 +36,6 @@ def sorted_together(
     attributes = {"dimension": axis, "is_stable": True, "descending": descending}
     result_specs = [(tensor.shape, tensor.dtype) for tensor in operands]
     return current().emit_several("sort", operands, result_specs, attributes)
-
-
-def _with_sort_axis(a: Operand, axis: int | None) -> tuple[Tensor, int]:
-    x = lift(a)
-    if axis is None:
-        return reshape(x, (x.size,)), 0
-    return x, axis_of(axis, len(x.shape))
 
 
 def _refuse_order(order: Any) -> None:
@@ -65,7 +54,7 @@ def sort(
 ) -> Tensor:
     """Return the elements in ascending order along an axis."""
     _refuse_order(order)
-    x, position = _with_sort_axis(a, axis)
+    x, position = along_axis(a, axis)
     return sorted_together([x], position)[0]
 
 
@@ -85,7 +74,7 @@ def argsort(
 ) -> Tensor:
     """Return, as int32, the positions of the elements in ascending order; the sort is stable."""
     _refuse_order(order)
-    x, position = _with_sort_axis(a, axis)
+    x, position = along_axis(a, axis)
     return sorted_together([x, iota(x.shape, position)], position)[1]
 
 
@@ -97,7 +86,7 @@ def topk(
 
     Both are in order, greatest first; the positions are uint32, or of `dtype`.
     """
-    tensor, position = _with_sort_axis(x, axis)
+    tensor, position = along_axis(x, axis)
     count = int(k)
     if not 0 <= count <= tensor.shape[position]:
         raise ShapeMismatch.here(
@@ -114,11 +103,8 @@ def topk(
 @implements(np.cumsum, methods=("cumsum",))
 def cumsum(a: Operand, axis: int | None = None, dtype: Any = None, out: Any = None) -> Tensor:
     """Return sums of elements up to each position of an axis (None: flattened); bools as int32."""
-    x, position = _with_sort_axis(a, axis)
-    result_type: Dtype = INT32 if x.dtype == BOOL else x.dtype
-    if dtype is not None:
-        result_type = dtype_of(dtype)
-    x = convert(convert(x, result_type), wide_dtype(result_type))
+    x, position = along_axis(a, axis)
+    x, result_type = in_sum_type(x, dtype)
     rank, extent = len(x.shape), x.shape[position]
     low = tuple(max(0, extent - 1) if i == position else 0 for i in range(rank))
     attributes = {

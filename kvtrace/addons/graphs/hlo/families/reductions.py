@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.addons.graphs.hlo.arguments import axes_of, axis_of, dtype_of
+from kvtrace.addons.graphs.hlo.arguments import axes_of, dtype_of
 from kvtrace.addons.graphs.hlo.builders import implements
 from kvtrace.addons.graphs.hlo.dtypes import (
     BOOL,
@@ -21,6 +21,7 @@ from kvtrace.addons.graphs.hlo.families.comparisons import truth
 from kvtrace.addons.graphs.hlo.primitives import (
     Operand,
     Reducer,
+    along_axis,
     binary,
     broadcast,
     broadcast_to,
@@ -59,7 +60,8 @@ def reduced(
     return into(out, result)
 
 
-def _in_sum_type(a: Operand, dtype: Any) -> tuple[Tensor, Dtype]:
+def in_sum_type(a: Operand, dtype: Any) -> tuple[Tensor, Dtype]:
+    """Return elements in the type in which they are added, and the type of their sums."""
     x = lift(a)
     result_type = dtype_of(dtype) if dtype is not None else INT32 if x.dtype == BOOL else x.dtype
     return convert(convert(x, result_type), wide_dtype(result_type)), result_type
@@ -75,7 +77,7 @@ def _total(reducer: Reducer, start: int) -> Callable[..., Tensor]:
         initial: Operand = None,
     ) -> Tensor:
         """Return elements combined along axes; bools as int32, floats below 32 bits in float32."""
-        x, result_type = _in_sum_type(a, dtype)
+        x, result_type = in_sum_type(a, dtype)
         return into(out, convert(reduced(x, axis, reducer, start, keepdims, initial), result_type))
 
     return total
@@ -143,10 +145,7 @@ def argmin(a: Operand, axis: Any = None, out: Any = None, *, keepdims: bool = Fa
 
 def _first_extreme_position(x: Tensor, axis: Any, keepdims: bool, *, greatest: bool) -> Tensor:
     shape = x.shape
-    if axis is None:
-        x, position = reshape(x, (x.size,)), 0
-    else:
-        position = axis_of(axis, len(x.shape))
+    x, position = along_axis(x, axis)
     if x.shape[position] == 0:
         raise ShapeMismatch.here("an axis without elements has no position of an extreme")
     extreme = (max_ if greatest else min_)(x, position, keepdims=True)
