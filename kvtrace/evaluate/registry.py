@@ -84,26 +84,21 @@ def elementwise(
     return register
 
 
-def factored(*names: str) -> Callable[[_Function], _Function]:
-    """Return a decorator that registers a function of integers that keeps their terms separate."""
+def registering(table: dict[str, _Function]) -> Callable[..., Callable[[_Function], _Function]]:
+    """Return a decorator with names as arguments, which registers functions in a table."""
 
-    def register(function: _Function) -> _Function:
-        for name in names:
-            FACTORED[name] = function
-        return function
+    def named(*names: str) -> Callable[[_Function], _Function]:
+        def register(function: _Function) -> _Function:
+            table.update(dict.fromkeys(names, function))
+            return function
 
-    return register
+        return register
+
+    return named
 
 
-def semantics(*names: str) -> Callable[[Lowering], Lowering]:
-    """Return a decorator that registers the lowering of ops that are not elementwise."""
-
-    def register(function: Lowering) -> Lowering:
-        for name in names:
-            LOWERINGS[name] = function
-        return function
-
-    return register
+factored = registering(FACTORED)
+semantics = registering(LOWERINGS)
 
 
 def assembly(text: str) -> Callable[[_Function], _Function]:

@@ -114,12 +114,16 @@ def local_pick(op: Op, _compiler: Compiler) -> Step:
 
 def view_step(op: Op, change: Callable[[Array], Array]) -> Step:
     """Return a step that sets a view of the same buffer, with lanes changed by `change`."""
+    return _changed_view(op, lambda view: SharedView(view.buffer, view.start, change(view.lanes)))
+
+
+def _changed_view(op: Op, change: Callable[[SharedView], SharedView]) -> Step:
     slot, result = op.operand("shared").id, op.results[0].id
 
     def step(values: list[Any], _scope: Scope) -> None:
         view = values[slot]
         if isinstance(view, SharedView):
-            view = SharedView(view.buffer, view.start, change(view.lanes))
+            view = change(view)
         values[result] = view
 
     return step
@@ -151,17 +155,13 @@ def memdesc_subslice(op: Op, _compiler: Compiler) -> Step:
 @semantics("ttg.memdesc_reinterpret")
 def memdesc_reinterpret(op: Op, compiler: Compiler) -> Step:
     """Return the step that views the same bytes as elements of another type, shape and layout."""
-    slot, result = op.operand("shared").id, op.results[0].id
     target, type_ = op.results[0], value_type(op.results[0].type)
 
-    def step(values: list[Any], _scope: Scope) -> None:
-        view = values[slot]
-        if isinstance(view, SharedView):
-            places = element_places(compiler.module, target, view.buffer.owner.pitch)
-            view = view.buffer.seen_as(view, type_, places)
-        values[result] = view
+    def seen(view: SharedView) -> SharedView:
+        places = element_places(compiler.module, target, view.buffer.owner.pitch)
+        return view.buffer.seen_as(view, type_, places)
 
-    return step
+    return _changed_view(op, seen)
 
 
 @semantics("ttg.memdesc_index")

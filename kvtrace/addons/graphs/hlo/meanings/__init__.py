@@ -11,21 +11,15 @@ from importlib import import_module
 from typing import Any, Final
 
 from kvtrace.addons.graphs.hlo.op import Op
+from kvtrace.evaluate.registry import registering
 
 Meaning = Callable[..., Any]
 
 MEANINGS: Final[dict[str, Meaning]] = {}
 
 
-def meaning(*opcodes: str) -> Callable[[Meaning], Meaning]:
-    """Return a decorator that registers the meaning of opcodes: `function(op, *operands)`."""
-
-    def register(function: Meaning) -> Meaning:
-        for opcode in opcodes:
-            MEANINGS[opcode] = function
-        return function
-
-    return register
+#: A decorator that registers the meaning of opcodes: `function(op, *operands)`.
+meaning: Final = registering(MEANINGS)
 
 
 @cache
