@@ -6,8 +6,7 @@ trace, and its findings are judged again: those that are confirmed become errors
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -16,8 +15,9 @@ from kvtrace.addons.memory.confirming import Confirmation, confirmations
 from kvtrace.addons.memory.judged import unwritten_memory
 from kvtrace.addons.memory.rules import RULES
 from kvtrace.analysis.judging import judge_by_kernel
+from kvtrace.converters.chosen_kernels import names_of_calls
 from kvtrace.schema.errors import BadSetting
-from kvtrace.schema.trace import Run, Selection, Trace
+from kvtrace.schema.trace import Selection
 from kvtrace.text import plural
 
 
@@ -45,7 +45,6 @@ def confirm_findings(
     command: Sequence[str],
     most: int,
     tell: Callable[[UnwrittenLine], object],
-    environment: Mapping[str, str] = os.environ,
 ) -> list[UnwrittenLine]:
     """Run a program for each line of the findings, most reads first, and keep the answers.
 
@@ -54,7 +53,6 @@ def confirm_findings(
         command: the program and its arguments, as it was recorded.
         most: how many lines are filled; each takes one run of the program, or two.
         tell: called with each line, once its answer is known.
-        environment: of the program.
 
     Raises:
         BadSetting: what happened to memory was not recorded.
@@ -64,9 +62,8 @@ def confirm_findings(
     lines = sorted(_unwritten_lines(selection), key=lambda each: (-each.reads, each.line))
     asked = [each for each in lines if each.line][:most]
     if asked:
-        for each, answer in zip(
-            asked, confirmations(command, [each.line for each in asked], environment), strict=True
-        ):
+        answers = confirmations(command, [each.line for each in asked])
+        for each, answer in zip(asked, answers, strict=True):
             each.confirmation = answer
             tell(each)
         _keep(selection, asked)
@@ -83,25 +80,17 @@ def _unwritten_lines(selection: Selection) -> Iterator[UnwrittenLine]:
         raise BadSetting(
             f"{trace.path} does not have what happened to memory; record it with KVTRACE_MEMORY=on"
         )
+    kernels = names_of_calls(Selection(trace, tuple(recorded)))
     lines: dict[str, UnwrittenLine] = {}
     for run in recorded:
-        kernels = _kernel_names(trace, run)
         for judged in unwritten_memory(trace, run):
             line = lines.setdefault(judged.line, UnwrittenLine(judged.line))
             line.runs.add(run.run_id)
             call_id = judged.row["call_id"]
-            kernel = "PyTorch" if call_id is None else kernels.get(call_id, "?")
+            kernel = "PyTorch" if call_id is None else kernels.get((run.run_id, call_id), "?")
             line.findings[judged.row["rule"], kernel] = None
             line.reads += judged.reads
     yield from lines.values()
-
-
-def _kernel_names(trace: Trace, run: Run) -> dict[int, str]:
-    """Return the kernels' names of a run by call id."""
-    kernels = trace.table("kernels", (run,), ["kernel_id", "name"]).to_pylist()
-    names = {row["kernel_id"]: row["name"] or "?" for row in kernels}
-    calls = trace.table("calls", (run,), ["call_id", "kernel_id"]).to_pylist()
-    return {row["call_id"]: names.get(row["kernel_id"], "?") for row in calls}
 
 
 def _keep(selection: Selection, asked: Sequence[UnwrittenLine]) -> None:

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kvtrace.converters.chosen_kernels import names_of_calls
 from kvtrace.converters.profile.device_limits import DeviceLimits, rates
 from kvtrace.converters.profile.profile_model import ProfileSection
-from kvtrace.schema.trace import Run, Trace
+from kvtrace.schema.trace import Run, Selection, Trace
 from kvtrace.text import columns, count, size
 
 CALLS: Final = "client_nki_calls"
@@ -56,14 +57,7 @@ def read_chip_profiles(trace: Trace, runs: Sequence[Run]) -> tuple[ChipProfile, 
     """
     if CALLS not in trace.client_tables:
         return ()
-    kernel_names = {
-        (row["run"], row["kernel_id"]): row["name"] or "?"
-        for row in trace.table("kernels", runs, ["kernel_id", "name"]).to_pylist()
-    }
-    kernel_by_call = {
-        (row["run"], row["call_id"]): kernel_names.get((row["run"], row["kernel_id"]), "?")
-        for row in trace.table("calls", runs, ["call_id", "kernel_id"]).to_pylist()
-    }
+    kernel_by_call = names_of_calls(Selection(trace, tuple(runs)))
     ops = _ops_by_call(trace, runs)
     profiles = []
     for row in trace.table(CALLS, runs).to_pylist():
