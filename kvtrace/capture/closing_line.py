@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.capture.groups import VARIABLE, number
 from kvtrace.capture.host_devices import has_accelerator
+from kvtrace.capture.messages import chain_of
 from kvtrace.schema.layout import first_run_id
 from kvtrace.surroundings import print_error
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 #: Words of errors for want of a GPU; a "CUDA error" is of one that exists.
 _GPU: Final = re.compile(r"cuda(?! error)|nvidia|\bgpus?\b|accelerator", re.IGNORECASE)
-_MOST_LINKS: Final = 100
 #: Values of `KVTRACE_DEVICE` with which the user has decided already.
 _CHOSEN: Final = ("cpu", "none")
 _HELP: Final = frozenset({"-h", "--help", "--version"})
@@ -112,12 +112,5 @@ def _lacks_gpu(session: "Session | None") -> bool:
 
 def _needs_gpu(error: BaseException) -> bool:
     """Return whether an exception, or one that it came from, is about a GPU."""
-    chain: list[BaseException | None] = [error]
-    for link in chain:
-        if link is None:
-            continue
-        if isinstance(link, Exception) and _GPU.search(str(link)):
-            return True
-        if len(chain) < _MOST_LINKS:
-            chain += (link.__cause__, link.__context__, *getattr(link, "exceptions", ()))
-    return False
+    causes = (link for link in chain_of(error) if isinstance(link, Exception))
+    return any(_GPU.search(str(link)) for link in causes)

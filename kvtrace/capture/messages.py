@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.capture.records import capped
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 #: Most distinct messages that are kept of a run.
 _MESSAGES: Final = 1000
+_MOST_LINKS: Final = 100
 #: Codes of warnings on launches that are not recorded.
 _NO_LAUNCH: Final = frozenset({
     "triton-too-old", "backend-failed", "capture-failure", "window-empty", "nothing-launched",
@@ -84,6 +85,17 @@ def text_of(value: Any) -> str:
     except Exception as error:  # noqa: BLE001 - a user's own __str__
         text = f"<{type(value).__name__} whose text failed: {type(error).__name__}>"
     return capped(text)
+
+
+def chain_of(error: BaseException) -> Iterator[BaseException]:
+    """Yield an exception and those that it came from, `_MOST_LINKS` or a few more."""
+    chain: list[BaseException | None] = [error]
+    for link in chain:
+        if link is None:
+            continue
+        yield link
+        if len(chain) < _MOST_LINKS:
+            chain += (link.__cause__, link.__context__, *getattr(link, "exceptions", ()))
 
 
 def place_of(error: Exception) -> str:

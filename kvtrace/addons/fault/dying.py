@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from kvtrace.capture.messages import chain_of
 from kvtrace.surroundings import print_error
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 _PATIENCE: Final = 5.0
 _MOST_KERNELS: Final = 2
 _MOST_CHARACTERS: Final = 240
-_MOST_LINKS: Final = 100
 
 #: Texts of CUDA's errors 700, 710, 714 to 719, after which a context can do no more, and of HIP's:
 #: https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html,
@@ -57,16 +57,11 @@ def explain_failure(session: "Session", error: BaseException) -> None:
 
 def gpu_error(error: BaseException) -> str | None:
     """Return the text of the GPU's error in an exception, or in one that it came from; or None."""
-    chain: list[BaseException | None] = [error]
-    for link in chain:
-        if link is None:
-            continue
+    for link in chain_of(error):
         text = str(link)
         match = _ERROR.search(text)
         if match is not None and _PLATFORM.search(text) is not None:
             return match.group()
-        if len(chain) < _MOST_LINKS:
-            chain += (link.__cause__, link.__context__, *getattr(link, "exceptions", ()))
     return None
 
 
