@@ -59,7 +59,7 @@ class _Thread(Local):
         self.places: tuple[int, ...] | None = None
 
 
-class _Grid:
+class StoringGrid:
     """A callable that evaluates the program's callable grid and stores the result in `value`."""
 
     __slots__ = ("function", "value")
@@ -69,6 +69,7 @@ class _Grid:
         self.value: Any = None
 
     def __call__(self, meta: Any) -> Any:
+        """Return the grid for a launch, and store it."""
         self.value = self.function(meta)
         return self.value
 
@@ -137,7 +138,7 @@ class Recorder:
             outer, thread.launching = thread.launching, id(self)
             probe = None
             if callable(grid):
-                probe = grid = _Grid(grid)
+                probe = grid = StoringGrid(grid)
             try:
                 enter = clock()
                 kernel = function(self, *args, grid=grid, warmup=warmup, **kwargs)

@@ -35,7 +35,7 @@ from kvtrace.backends.compiled_kernels.generic import generic_ttir
 from kvtrace.backends.compiled_kernels.kernel_records import parameters_of, values_of
 from kvtrace.backends.compiled_kernels.versions import definition, version_of
 from kvtrace.capture.arguments import addresses_of, argument_records
-from kvtrace.capture.hot import NO_DEVICE
+from kvtrace.capture.hot import NO_DEVICE, StoringGrid
 from kvtrace.capture.records import KernelRecord, Stage
 from kvtrace.settings import Source
 
@@ -96,7 +96,7 @@ class InterpreterHooks:
             return original(executor, *args, **kwargs)
         variant = self._guarded_variant(executor, args, kwargs)
         executor_grid = executor.grid
-        recording_grid = _RecordingGrid(executor_grid) if callable(executor_grid) else None
+        recording_grid = StoringGrid(executor_grid) if callable(executor_grid) else None
         if recording_grid is not None:
             executor.grid = recording_grid
         enter = time.time_ns()
@@ -106,7 +106,7 @@ class InterpreterHooks:
             executor.grid = executor_grid
         leave = time.time_ns()
         if variant is not None:
-            grid = executor_grid if recording_grid is None else recording_grid.grid
+            grid = executor_grid if recording_grid is None else recording_grid.value
             self._record(variant, grid, args, kwargs, enter, leave)
         return result
 
@@ -188,18 +188,6 @@ class InterpreterHooks:
         if self._session.recorder.keeps_addresses:
             self._session.recorder.place(addresses_of(records, values))
         return self._session.add_call(kernel_id, grid, records)
-
-
-class _RecordingGrid:
-    """A callable grid that stores its last result."""
-
-    def __init__(self, function: Callable[[Any], Any]) -> None:
-        self._function = function
-        self.grid: Any = None
-
-    def __call__(self, meta: Any) -> Any:
-        self.grid = self._function(meta)
-        return self.grid
 
 
 def _original_function(rewritten: Any) -> Any:
