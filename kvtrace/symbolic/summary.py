@@ -88,10 +88,9 @@ class Access(Place):
     descriptors. A pointer that is chosen between several arguments gives several accesses of one
     op; their masks exclude each other.
 
-    `value`: the stored value, or the result of a load or atomic. `operator`, `semantics`, `scope`:
-    an atomic's, by Triton's names. `descriptor`: the access's tensor descriptor at the block's
-    position, with the extents that the kernel states; `mask` may admit more elements, as some
-    targets store in chunks.
+    `value`: the stored value, or the result of a load or atomic. `operator`: an atomic's, by
+    Triton's name. `descriptor`: the access's tensor descriptor at the block's position, with the
+    extents that the kernel states; `mask` may admit more elements, as some targets store in chunks.
     """
 
     kind: AccessKind
@@ -102,8 +101,6 @@ class Access(Place):
     mask: Condition
     value: Value | None = None
     operator: str = ""
-    semantics: str = ""
-    scope: str = ""
     unknown: str | None = None
     descriptor: BlockPointer | None = None
 

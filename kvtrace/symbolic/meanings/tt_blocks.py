@@ -233,5 +233,5 @@ def descriptor_reduce(walk: Walk, op: Op) -> None:
     operator = REDUCTIONS[kind] if kind < len(REDUCTIONS) else ""
     _record_accesses(
         walk, op, "atomic", access, shape, op.operand("value"),
-        operator=operator, semantics="relaxed", scope="gpu",
+        operator=operator,
     )  # fmt: skip

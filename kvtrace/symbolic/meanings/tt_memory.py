@@ -31,9 +31,7 @@ OPERATORS = {
     1: "and", 2: "or", 3: "xor", 4: "add", 5: "fadd", 6: "max", 7: "min", 8: "umax", 9: "umin",
     10: "xchg",
 }  # fmt: skip
-SEMANTICS = {1: "relaxed", 2: "acquire", 3: "release", 4: "acq_rel"}
-SCOPES = {1: "gpu", 2: "cta", 3: "sys"}
-"""Triton's RMWOp, MemSemantic and MemSyncScope by number."""
+"""Triton's RMWOp by number."""
 
 FROM_INTEGER = "a pointer made of an integer"
 FROM_MEMORY = "a pointer that was loaded from memory"
@@ -235,7 +233,7 @@ def atomic_load(walk: Walk, op: Op) -> None:
 
 @meaning("tt.atomic_rmw", "tt.atomic_cas")
 def atomic(walk: Walk, op: Op) -> None:
-    """Record an atomic update with operator, semantics and scope; its result is unknown."""
+    """Record an atomic update with its operator; its result is unknown."""
     value = op.results[0]
     swaps = op.name == "tt.atomic_cas"
     walk.record_accesses(
@@ -247,7 +245,5 @@ def atomic(walk: Walk, op: Op) -> None:
         shape_of(value.type),
         value=value,
         operator="cas" if swaps else OPERATORS.get(number_of(op, "atomic_rmw_op"), ""),
-        semantics=SEMANTICS.get(number_of(op, "sem"), ""),
-        scope=SCOPES.get(number_of(op, "scope"), ""),
     )
     walk.set_unknown(value, op, "what an atomic update found", always_new=True)
