@@ -489,6 +489,10 @@ static const struct {
     {"untyped_storage", &name_storage},
     {"data_ptr", &name_data_ptr},
     {"nbytes", &name_nbytes},
+    {"torch._C", &name_torch_core},
+    {"DisableTorchFunction", &name_guard},
+    {"__enter__", &name_enter},
+    {"__exit__", &name_exit},
     {"src", &name_src},
     {"fn", &name_fn},
 };

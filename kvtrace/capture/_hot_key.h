@@ -12,6 +12,7 @@
 #include <string.h>
 
 static PyObject *name_grid, *name_warmup, *name_storage, *name_data_ptr, *name_nbytes; /* interned */
+static PyObject *name_torch_core, *name_guard, *name_enter, *name_exit; /* interned */
 
 /* Values within values within … : as `arguments.MOST_NESTED`. */
 enum { WORDS_AT_HAND = 256, POINTERS_AT_HAND = 32, MOST_NESTED = 128 };
@@ -220,9 +221,37 @@ SELDOM static int key_described(struct key *key, PyObject *identity, PyObject *p
 static int64_t kind_number(recorder *self, PyTypeObject *type, PyObject *fields);
 static int key_uncommon(recorder *self, struct key *key, PyObject *value);
 
+/* Begins as `arguments.unseen`: returns what ends it; NULL without an exception if there is no torch. */
+SELDOM static PyObject *unseen_begin(void) {
+  PyObject *core = PyImport_GetModule(name_torch_core);
+  PyObject *guard = core ? PyObject_CallMethodObjArgs(core, name_guard, NULL) : NULL;
+  PyObject *entered = guard ? PyObject_CallMethodObjArgs(guard, name_enter, NULL) : NULL;
+  if (!entered) {
+    PyErr_Clear();
+    Py_CLEAR(guard);
+  }
+  Py_XDECREF(core);
+  Py_XDECREF(entered);
+  return guard;
+}
+
+/* Steals `guard`; an exception that is set stays set. */
+SELDOM static void unseen_end(PyObject *guard) {
+  if (!guard) return;
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  PyObject *left = PyObject_CallMethodObjArgs(guard, name_exit, Py_None, Py_None, Py_None, NULL);
+  if (!left) PyErr_Clear();
+  Py_XDECREF(left);
+  Py_DECREF(guard);
+  PyErr_Restore(type, value, trace);
+}
+
 /* As `key_by_python`, of a value that is held and not known. */
 SELDOM static int key_asked(recorder *self, struct key *key, PyObject *value) {
+  PyObject *guard = unseen_begin();
   PyObject *found = PyObject_CallFunctionObjArgs(self->describe, value, NULL);
+  unseen_end(guard);
   if (!found) return -1;
   PyObject *identity = PyTuple_GetItem(found, 0);
   PyObject *pointers = identity ? PyTuple_GetItem(found, 1) : NULL;
@@ -417,7 +446,9 @@ SELDOM static PyObject *storage_of(PyObject *tensor, char **start, int64_t *size
 SELDOM static int key_storage(struct key *key, PyObject *tensor, const char *pointer) {
   char *start;
   int64_t size;
+  PyObject *guard = unseen_begin();
   PyObject *storage = storage_of(tensor, &start, &size);
+  unseen_end(guard);
   Py_XDECREF(storage); /* only numbers are used */
   if (!storage || key_reserve(key, 2)) return -1;
   key->words[key->count++] = (uint64_t)(pointer - start);

@@ -172,9 +172,8 @@ static int64_t leave_copy(looks *self, PyObject *copied, PyObject *arguments, lo
  * The tensors are held until they are copied; on a device until the copy is on the launch's stream, as
  * the launch itself is: what frees the memory there comes after both. To hold them longer would keep
  * the program's memory from it, and free it in another thread than the program's. */
-static int64_t take(looks *self, PyObject *const *values, const int *places, size_t count,
-                    void *stream, PyObject *watch, int64_t number) {
-  if (self->held >= self->most_waiting || self->held_bytes > self->most_bytes) return 0;
+static int64_t take_unseen(looks *self, PyObject *const *values, const int *places, size_t count,
+                           void *stream, PyObject *watch, int64_t number) {
   struct span spans[TARGETS_LIMIT];
   size_t span_count = 0;
   long long size = 0;
@@ -222,6 +221,15 @@ failed:
   Py_XDECREF(arguments);
   Py_XDECREF(held);
   return -1;
+}
+
+static int64_t take(looks *self, PyObject *const *values, const int *places, size_t count,
+                    void *stream, PyObject *watch, int64_t number) {
+  if (self->held >= self->most_waiting || self->held_bytes > self->most_bytes) return 0;
+  PyObject *guard = unseen_begin();
+  number = take_unseen(self, values, places, count, stream, watch, number);
+  unseen_end(guard);
+  return number;
 }
 
 /* ---- looks, for Python ------------------------------------------------------------------------ */

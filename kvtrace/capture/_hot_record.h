@@ -89,9 +89,12 @@ SELDOM static int call_new(recorder *self, PyObject *adapter, PyObject *owner, P
   struct key *outer = thread_facts.making;
   thread_facts.making = key;
   uncounted_begin();
-  if (id && grid && given && values)
+  int ready = id && grid && given && values;
+  PyObject *guard = ready ? unseen_begin() : NULL;
+  if (ready)
     made = PyObject_CallMethodObjArgs(adapter, name_new_call, owner, object, id, grid, values,
                                       given, NULL);
+  unseen_end(guard);
   uncounted_end();
   thread_facts.making = outer;
   self->new_ns += now() - begin;

@@ -4,12 +4,15 @@ Tensors are read by the attributes of torch's tensors (`data_ptr`, `shape`, `str
 `untyped_storage`), so every object that a launcher accepts as a tensor is recorded as a tensor.
 """
 
+import functools
 import math
+import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from struct import Struct
-from typing import Any, Final
+from typing import Any, Final, ParamSpec, TypeVar
 
 from kvtrace.capture.records import ArgumentRecord, Parameter, capped
 from kvtrace.forks import Lock
@@ -25,6 +28,9 @@ MOST_NESTED: Final = 128
 _ODD_OBJECTS: Final = 1000
 
 _double = Struct("=d")
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 #: Address of a tensor's data, and first and one-past-last address of the bytes that it spans.
 Span = tuple[int, int, int]
@@ -51,6 +57,7 @@ class KnownStorages:
         """Store the storage of a tensor argument for as long as the tensor lives."""
         if not hasattr(value, "untyped_storage") or len(self._known) >= _STORAGES:
             return
+        address_of(value)  # wrappers answer from here on
         storage, address = value.untyped_storage(), id(value)
         try:
             reference = weakref.ref(value, lambda _: self._known.pop(address, None))
@@ -124,7 +131,7 @@ class Identities:
         return self._other(value, pointers, depth)
 
     def _tensor(self, value: Any, pointers: list[Span]) -> bytes:
-        pointer = value.data_ptr()
+        pointer = address_of(value)
         shape, strides = shape_of(value), strides_of(value)
         device = getattr(value, "device", None)
         identity = f"{value.dtype}|{shape}|{strides}|{device}|{pointer & 15}"
@@ -293,6 +300,37 @@ def literal(value: Any) -> str:
         return str(value)
     kind = type(value)
     return f"<{kind.__module__}.{kind.__qualname__}>"  # its own text may hold an address
+
+
+def unseen(function: Callable[P, R]) -> Callable[P, R]:
+    """Keep what a function asks of tensors from each `__torch_function__` of the program's.
+
+    Modes have one (`TorchFunctionMode`, `DebugMode`), and subclasses of tensors.
+    """
+
+    @functools.wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        core = getattr(sys.modules.get("torch"), "_C", None)
+        guard: Callable[[], Any] = getattr(core, "DisableTorchFunction", nullcontext)
+        with guard():
+            return function(*args, **kwargs)
+
+    return run
+
+
+def address_of(tensor: Any) -> int:
+    """Return a tensor's data pointer, and let subclasses answer that have no memory of their own.
+
+    The answers of such a wrapper's `__torch_function__` are all that can be recorded of it, so
+    `unseen` ends early.
+    """
+    pointer, torch = int(tensor.data_ptr()), sys.modules.get("torch")
+    if pointer or torch is None or not torch._C._is_torch_function_all_disabled():
+        return pointer
+    if not isinstance(tensor, torch.Tensor) or type(tensor) is torch.Tensor or not tensor.numel():
+        return pointer
+    torch._C._set_torch_function_state(torch._C._TorchFunctionState.ENABLED)
+    return int(tensor.data_ptr())
 
 
 def is_tensor(value: Any) -> bool:

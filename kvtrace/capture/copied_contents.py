@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from kvtrace.capture.arguments import tensor_of
+from kvtrace.capture.arguments import address_of, tensor_of
 from kvtrace.capture.device_copies import (
     ARENA_BYTES,
     Copy,
@@ -229,9 +229,9 @@ class Contents(LaunchCopier[_ContentCopies]):
         base = tensor_of(value)
         if not hasattr(base, "untyped_storage"):
             return None
-        storage = base.untyped_storage()
+        pointer, storage = address_of(base), base.untyped_storage()
         start, size = storage.data_ptr(), storage.nbytes()
-        if not start or not 0 <= base.data_ptr() - start < size:
+        if not start or not 0 <= pointer - start < size:
             return None
         if size <= self._limit:
             return Span(start, size, 0, (base, storage))

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from kvtrace.capture.adapters import Adapter, Describe, Problem
+from kvtrace.capture.arguments import unseen
 from kvtrace.capture.hot_key import CallKeys, Pointers
 from kvtrace.capture.records import GRAPH_CAPTURE, GRAPH_NUMBERS, RUN
 from kvtrace.schema.spool import FIELDS, GRAPH_SHIFT, ROW
@@ -272,6 +273,7 @@ class Recorder:
 
     # -- recording --------------------------------------------------------------------------
 
+    @unseen
     def record(
         self,
         adapter: Adapter,

@@ -16,6 +16,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from kvtrace.capture.arguments import unseen
 from kvtrace.capture.copied_contents import Listed
 from kvtrace.capture.host_devices import memory_kind
 from kvtrace.capture.hot_choice import tensor_types
@@ -242,6 +243,7 @@ class ContentsWatcher:
 
     # -- launches ---------------------------------------------------------------------------
 
+    @unseen
     def before(
         self, watch: Watch, grid: tuple[Any, ...], values: tuple[Any, ...], stream: int
     ) -> int:

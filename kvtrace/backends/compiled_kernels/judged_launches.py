@@ -303,9 +303,12 @@ def storage_contents(value: Any) -> bytes | None:
     torch = sys.modules.get("torch")
     if torch is None or not hasattr(value, "untyped_storage"):
         return None
-    storage = value.untyped_storage()
-    storage_bytes = torch.empty(0, dtype=torch.uint8, device=value.device).set_(storage)
-    return bytes(storage_bytes.cpu().numpy().tobytes())
+    from torch.utils._mode_utils import no_dispatch
+
+    with no_dispatch():
+        storage = value.untyped_storage()
+        storage_bytes = torch.empty(0, dtype=torch.uint8, device=value.device).set_(storage)
+        return bytes(storage_bytes.cpu().numpy().tobytes())
 
 
 def _shows_color() -> bool:

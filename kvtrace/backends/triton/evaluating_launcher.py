@@ -23,6 +23,7 @@ from kvtrace.backends.triton.device_free_state import state
 from kvtrace.backends.triton.modules import build_options, module_from
 from kvtrace.backends.triton.runtime_arguments import evaluator_arguments
 from kvtrace.backends.triton.sightings import DefectObserver
+from kvtrace.capture.arguments import unseen
 from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.arguments import Argument, TensorArgument
 from kvtrace.evaluate.compiler import unevaluated_op
@@ -264,6 +265,7 @@ class EvaluatingLauncher:
         self._report_defects(observer, grid, values)
         observer.is_recorded = observer.has_defects
 
+    @unseen
     def _record_call(self, session: "Session", grid: Grid, values: tuple[Any, ...]) -> int:
         """Record the call of a launch that has not returned; return its id, -1 if left out."""
         adapter, compiled = state.adapter, None if self.compiled is None else self.compiled()
@@ -274,6 +276,7 @@ class EvaluatingLauncher:
             return -1
         return adapter.coming(compiled, kernel_id, grid, values, {}).call_id
 
+    @unseen
     def _report_defects(
         self, observer: DefectObserver, grid: tuple[int, int, int], values: tuple[Any, ...]
     ) -> None:

@@ -34,7 +34,7 @@ from triton.runtime.jit import JITFunction, create_function_from_signature
 from kvtrace.backends.compiled_kernels.generic import generic_ttir
 from kvtrace.backends.compiled_kernels.kernel_records import parameters_of, values_of
 from kvtrace.backends.compiled_kernels.versions import definition, version_of
-from kvtrace.capture.arguments import addresses_of, argument_records
+from kvtrace.capture.arguments import addresses_of, argument_records, unseen
 from kvtrace.capture.hot import NO_DEVICE, StoringGrid
 from kvtrace.capture.records import KernelRecord, Stage
 from kvtrace.settings import Source
@@ -110,6 +110,7 @@ class InterpreterHooks:
             self._record(variant, grid, args, kwargs, enter, leave)
         return result
 
+    @unseen
     def _guarded_variant(self, executor: Any, args: tuple[Any, ...], kwargs: Any) -> Variant | None:
         """Return `_variant`, or None after an error; called before the interpreter runs.
 

@@ -16,7 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.backends.triton.absent_gpu import on_host
-from kvtrace.capture.arguments import flattened, shape_of, short_dtype, strides_of
+from kvtrace.capture.arguments import (
+    address_of,
+    flattened,
+    shape_of,
+    short_dtype,
+    strides_of,
+    unseen,
+)
 from kvtrace.capture.collector import frozen_objects
 from kvtrace.capture.host_devices import memory_kind
 from kvtrace.evaluate.arguments import Argument, ScalarArgument, Storage, TensorArgument
@@ -103,10 +110,17 @@ def _argument(name: str, kind: str, value: Any, storages: dict[int, Storage]) ->
 
 
 def _tensor(name: str, value: Any, storages: dict[int, Storage]) -> TensorArgument:
+    # the pointer is all that Triton's launcher asks for on a machine with a GPU
+    return _tensor_at(int(value.data_ptr()), name, value, storages)
+
+
+@unseen
+def _tensor_at(pointer: int, name: str, value: Any, storages: dict[int, Storage]) -> TensorArgument:
     # Triton's reinterpreted tensors wrap a tensor, and have another dtype.
     viewed = value.base if type(value).__name__ == "TensorWrapper" else value
     if not hasattr(viewed, "untyped_storage"):
-        return _pointed_at(name, value)
+        return _pointed_at(pointer, name, value)
+    address_of(viewed)  # wrappers answer from here on
     if memory_kind(viewed) != "cpu":
         raise BadArguments(
             f"argument {name} is on device {viewed.device}; without a GPU a kernel can work on "
@@ -124,14 +138,13 @@ def _tensor(name: str, value: Any, storages: dict[int, Storage]) -> TensorArgume
     if storage is None:
         nbytes = memory.nbytes()
         storage = storages[start] = Storage(nbytes, memory_view(start, nbytes), start)
-    offset = viewed.data_ptr() - start if storage.nbytes else 0
+    offset = pointer - start if storage.nbytes else 0
     dtype = short_dtype(value.dtype)
     return TensorArgument(name, storage, offset, dtype, tuple(viewed.shape), viewed.stride())
 
 
-def _pointed_at(name: str, value: Any) -> TensorArgument:
+def _pointed_at(address: int, name: str, value: Any) -> TensorArgument:
     """Return the argument for an object that has only an address, which lies in a live tensor."""
-    address = int(value.data_ptr())
     storages = storages_at(np.array([address], np.int64)) if address else []
     if not storages:
         raise BadArguments(
@@ -165,6 +178,7 @@ def memory_view(address: int, nbytes: int) -> NDArray[np.uint8]:
 # collector tracks; that tensor is kept alive while its storage is used.
 
 
+@unseen
 def storages_at(addresses: NDArray[np.int64]) -> list[LiveStorage]:
     """Return the storages that contain any of the sorted addresses; they keep their tensors alive.
 
@@ -240,8 +254,7 @@ def _memory_of(tensor: Any) -> Memory | None:
         # a subclass may override anything but this
         if tensor is None or not torch._C._has_storage(tensor):
             return None
-        with torch._C.DisableTorchFunctionSubclass():
-            storage = tensor.untyped_storage()
+        storage = tensor.untyped_storage()
         if memory_kind(storage) != "cpu":
             return None
         start = int(storage.data_ptr())

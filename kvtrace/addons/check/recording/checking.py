@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from kvtrace.addons.check.settings import checks_of
 from kvtrace.backends.compiled_kernels.around import Grid, Variant
 from kvtrace.backends.compiled_kernels.contents_to_copy import in_trials, places_of
+from kvtrace.capture.arguments import unseen
 from kvtrace.capture.device_copies import CopyFailed
 from kvtrace.capture.records import Parameter
 from kvtrace.schema.errors import KvtraceError
@@ -69,6 +70,7 @@ class LaunchWrapper(ABC):
             self._kernels[kernel] = self._record_of(variant) if is_recorded else None
         return self._kernels[kernel]
 
+    @unseen
     def before(
         self,
         kernel: Any,

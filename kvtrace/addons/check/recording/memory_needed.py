@@ -17,7 +17,13 @@ from numpy.typing import NDArray
 
 from kvtrace.addons.check.recording.checks import Memory, Needed
 from kvtrace.backends.compiled_kernels.contents_to_copy import holds_integers, is_memory
-from kvtrace.capture.arguments import argument_records, is_descriptor, is_tensor, tensor_of
+from kvtrace.capture.arguments import (
+    address_of,
+    argument_records,
+    is_descriptor,
+    is_tensor,
+    tensor_of,
+)
 from kvtrace.capture.copied_contents import SMALL_BYTES, view_of
 from kvtrace.capture.host_devices import memory_kind
 from kvtrace.capture.records import ArgumentRecord, Parameter
@@ -178,6 +184,7 @@ def _storages(launch: Launch) -> list[_LaunchStorage]:
             continue
         if not hasattr(base, "untyped_storage"):
             raise NotKept(f"{parameter.name} is a pointer into memory whose extent is not known")
+        address_of(base)  # wrappers answer from here on
         torch_storage = base.untyped_storage()
         address, size = torch_storage.data_ptr(), torch_storage.nbytes()
         if not address or not size:

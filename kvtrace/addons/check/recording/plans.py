@@ -16,7 +16,7 @@ from kvtrace.addons.check.recording.device_kernels import (
     digest_table,
     finite_table,
 )
-from kvtrace.capture.arguments import tensor_of
+from kvtrace.capture.arguments import address_of, tensor_of
 from kvtrace.capture.copied_contents import view_of
 from kvtrace.capture.host_devices import memory_kind
 
@@ -48,7 +48,7 @@ def memory_key(value: Any) -> tuple[Any, ...] | None:
     """
     try:
         return (
-            value.data_ptr(), value.storage_offset(), value.dtype, value.shape, value.stride(),
+            address_of(value), value.storage_offset(), value.dtype, value.shape, value.stride(),
         )  # fmt: skip
     except AttributeError:  # a descriptor, one of Triton's reinterpreted tensors, or no tensor
         tensor = tensor_of(value)

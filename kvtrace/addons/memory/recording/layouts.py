@@ -25,6 +25,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
+from kvtrace.capture.arguments import unseen
 from kvtrace.schema.descriptors import Descriptor
 from kvtrace.schema.errors import KvtraceError
 
@@ -82,6 +83,7 @@ class Installed:
     dtypes: dict[int, str]
 
 
+@unseen
 def install(native: ModuleType, torch: Any) -> Installed:
     """Install the callbacks of the C module `_operators`, after finding all that they read.
 
@@ -95,7 +97,9 @@ def install(native: ModuleType, torch: Any) -> Installed:
         add, remove = getattr(library, ADD), getattr(library, REMOVE)
     except (OSError, AttributeError) as error:
         raise TorchUnknown(f"torch's functions were not found ({error})") from error
-    with torch.inference_mode(mode=False), _pipe() as memory:
+    from torch.utils._mode_utils import no_dispatch
+
+    with torch.inference_mode(mode=False), no_dispatch(), _pipe() as memory:
         dtypes, item_bytes = _dtypes(torch)
         tensor = _tensor_offsets(torch, native.INLINE_DIMENSIONS)
         storage = _storage_offsets(torch)
