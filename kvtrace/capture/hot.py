@@ -1,8 +1,7 @@
 """The launch hot path in Python: same behavior as `_hot.c`, for when that is not built or usable.
 
 A recorder wraps a launching function. Each launch costs two clock reads, a look-up from the exact
-metadata of its arguments to a call id, and an append of its row. A new kernel or call goes to a
-backend's adapter.
+metadata of its arguments to a call id, and an append of its row. Adapters record what is new.
 """
 
 import threading
