@@ -49,7 +49,7 @@ def test_modes_see_what_triton_asks_and_no_more(tmp_path: Path, setting: str) ->
     name, value = setting.split("=")
     variables = {"KVTRACE": "out", "KVTRACE_DEVICE": "cpu", f"KVTRACE_{name}": value}
     (tmp_path / "program.py").write_text(PROGRAM)
-    path = {"PYTHONPATH": str(Path(__file__).parents[4])}
+    path = {"PYTHONPATH": str(Path(__file__).parents[2])}
     done = subprocess.run(
         [sys.executable, "program.py"], cwd=tmp_path, env=os.environ | path | variables,
         capture_output=True, text=True, timeout=120,
