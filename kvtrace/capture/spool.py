@@ -119,7 +119,8 @@ def remove_useless_memories(moved_kept_ns: int = MOVED_KEPT_NS) -> None:
     )
     for memory, is_moved in reversed(dead_memories()):
         with suppress(OSError):
-            kept_bytes += memory.stat().st_size
+            # Not its size: most of the memory was never written, and so takes no place.
+            kept_bytes += memory.stat().st_blocks * 512
             is_old = memory.name < (oldest_moved if is_moved else oldest)
             if is_old or kept_bytes > KEPT_BYTES:
                 memory.unlink()

@@ -61,7 +61,7 @@ def test_memory_goes_a_week_after_the_kill_or_a_day_if_its_folder_is_elsewhere(m
 
 def test_only_so_many_bytes_of_killed_runs_stay_the_newest(memory, tmp_path, monkeypatch):
     older, newer = memory(2), memory(1, tmp_path)
-    monkeypatch.setattr("kvtrace.capture.spool.KEPT_BYTES", newer.stat().st_size + 1)
+    monkeypatch.setattr("kvtrace.capture.spool.KEPT_BYTES", newer.stat().st_blocks * 512 + 1)
     monkeypatch.setattr(
         "kvtrace.capture.spool.dead_memories", lambda: [(older, False), (newer, False)]
     )
@@ -289,8 +289,9 @@ os.kill(os.getpid(), signal.SIGKILL)
 @pytest.mark.parametrize("moved", ["elsewhere", "out/inner"])
 def test_killed_run_is_recovered_whole_after_its_folder_moved_and_another_began(tmp_path, moved):
     out, target = tmp_path / "out", tmp_path / moved
-    command = [sys.executable, "-c", KILLED, str(out)]
-    assert subprocess.run(command, cwd=ROOT, timeout=300).returncode == -signal.SIGKILL
+    for folder in (out, tmp_path / "second", tmp_path / "third"):  # as ranks of a job
+        command = [sys.executable, "-c", KILLED, str(folder)]
+        assert subprocess.run(command, cwd=ROOT, timeout=300).returncode == -signal.SIGKILL
     out.rename(tmp_path / "aside")
     target.parent.mkdir(exist_ok=True)
     (tmp_path / "aside").rename(target)
