@@ -40,7 +40,6 @@ TTIR = """module {
   }
 }
 """
-Shape = Callable[[Path, int], object]
 
 
 def one_kernel(*calls: Launches, name: str = "scale", line: int = 10) -> Kernel:

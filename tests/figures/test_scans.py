@@ -3,7 +3,6 @@
 import shutil
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from kvtrace.converters.query.query import connect, query_arrow
@@ -19,15 +18,6 @@ from tests.support.tiers import some
 VERSIONS = [folder.name for folder in GOLDEN_VERSIONS]
 #: Tables of which readers are given one of several rows: they are not scanned in golden traces.
 UNITED = {"findings", "artifacts", "stacks"}
-
-
-def rewrite(path, change, **facts):
-    """Write a part anew with other rows, and with other facts in its metadata."""
-    rows = pq.ParquetFile(path).read()
-    metadata = rows.schema.metadata | {
-        f"kvtrace.{key}".encode(): value.encode() for key, value in facts.items()
-    }
-    pq.write_table(change(rows).replace_schema_metadata(metadata), path)
 
 
 def rows_of(found, columns):

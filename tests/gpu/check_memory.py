@@ -22,7 +22,6 @@ from typing import Any
 import triton
 import triton.language as tl
 
-ROOT = Path(__file__).parents[2]
 ALLOCATED, FREED = "alloc", "free_requested"
 
 

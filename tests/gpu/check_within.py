@@ -50,7 +50,6 @@ from kvtrace.verdicts.judge import judge  # noqa: E402
 RULE = "race-within-program"
 PROGRAMS = 2048
 COUNTERS = ("counted", "told", "carried")
-DTYPES = {"fp32": torch.float32, "i16": torch.int16, "i32": torch.int32}
 
 
 @dataclass(frozen=True)

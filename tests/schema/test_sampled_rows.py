@@ -11,7 +11,6 @@ from kvtrace.schema.sampled_rows import SampledExecutions, SampledLaunches, are_
 from kvtrace.schema.spool import FIELDS, PHASES, ROW
 from kvtrace.schema.table_types import NAME
 
-COPIES = st.sampled_from([0, 0, 0, 7])
 LAUNCHES = st.tuples(
     st.integers(0, 4),
     st.sampled_from([RUN, AUTOTUNE, GRAPH_CAPTURE]),

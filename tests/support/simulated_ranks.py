@@ -17,8 +17,6 @@ EPOCH = 1_767_323_045_000_000_000
 UNIT = 100_000
 ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"
 KERNELS = 4
-#: From here on a time in which the host requests nothing is a pause, in units.
-PAUSE = 10
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from triton.testing import do_bench  # before Triton has a driver
 
 measured: list[str] = []
 hooked: list[str] = []
-listened: list[Any] = []
 
 
 def configurations(*blocks: int, hook: Any = None) -> list[triton.Config]:

@@ -83,12 +83,6 @@ def following(x, y, n, B: tl.constexpr):
 
 
 @triton.jit
-def last_filled(x, y, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    tl.store(y + i, tl.load(x + n - 1) + i, mask=i < n)
-
-
-@triton.jit
 def around(x, y, n, m, B: tl.constexpr):
     i = tl.program_id(0) * B + tl.arange(0, B)
     tl.store(y + i, tl.load(x + i % n, mask=i < m), mask=i < m)

@@ -197,14 +197,6 @@ def histogram(x, counts, n, SCOPE: tl.constexpr, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def histogram_by_stores(x, counts, n, BLOCK: tl.constexpr):
-    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    mask = lanes < n
-    bins = tl.load(x + lanes, mask=mask, other=0)
-    tl.store(counts + bins, tl.load(counts + bins, mask=mask) + 1, mask=mask)
-
-
-@triton.jit
 def scatter(x, index, out, n, BLOCK: tl.constexpr):
     lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = lanes < n

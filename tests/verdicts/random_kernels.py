@@ -86,10 +86,6 @@ class Case:
     stored: Value | None
 
 
-def _lift(numbers: list[Number], count: int) -> list[Number]:
-    return numbers * count if len(numbers) == 1 else numbers
-
-
 class Kernel:
     """A random kernel; `text` is its TTIR, `cases` what its memory ops are."""
 

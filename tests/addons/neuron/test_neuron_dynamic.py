@@ -11,8 +11,6 @@ import kvtrace.addons.neuron.newer.language as nl2
 from kvtrace.addons.neuron import dtypes
 from tests.addons.neuron.conftest import Run
 
-DATA = np.arange(40 * 16, dtype=np.float32).reshape(40, 16)
-
 
 @pytest.mark.parametrize("element", ["float8_e4m3fn", "float8_e5m2"])
 def test_groups_of_32_share_a_scale(run_newer: Run, element: str) -> None:

@@ -12,9 +12,6 @@ import kvtrace.addons.neuron.older.language as older_nl
 from tests.addons.neuron.conftest import Run
 from tests.addons.neuron.running_ops import X, run_into, run_op
 
-COMMANDS = nisa.reduce_cmd
-
-
 # -- stages -------------------------------------------------------------------------------------
 
 

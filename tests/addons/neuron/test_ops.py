@@ -24,8 +24,6 @@ from tests.addons.neuron.running_ops import (
     run_op,
 )
 
-PLACES = np.arange(32)[:, None] * 3 + np.arange(24) + 7
-
 NEWER_BY_POSITION = {
     "activation": (lambda d, x, y: nisa2.activation(d, nl2.exp, x, y[:, 0:1], 0.5), (32, 24)),
     "tensor_reduce": (lambda d, x, y: nisa2.tensor_reduce(d, nl2.add, x, 1, True, True), (32, 1)),

@@ -155,20 +155,20 @@ def test_the_setting_that_is_advised_records_what_is_missing(tmp_path, tensor, s
     assert f"KVTRACE_TENSORS={setting}" in found.hint
 
 
-def test_the_hint_for_a_tensor_with_strides_says_to_pass_them(tmp_path):
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [
+        ("i = 1; x_ptr has shape [14, 129] and strides [0, 0]",
+         "pass its strides, or a contiguous copy (.contiguous())"),
+        ("i = 1,000; x_ptr has 1000 elements", "narrow the mask, or pass the size that x_ptr has"),
+    ],
+)  # fmt: skip
+def test_the_hint_for_a_masked_access_says_what_its_mask_admits(tmp_path, given, hint):
     side = write_trace(tmp_path / "t", [KERNEL])
-    reason = "the mask admits i = 1; x_ptr has shape [14, 129] and strides [0, 0]"
+    reason = f"the mask admits {given}"
     add_findings(side, [{**VIOLATION, "reason": reason}], [LOAD])
     (found,) = found_in(side).listed
-    assert found.hint == f"{reason}: pass its strides, or a contiguous copy (.contiguous())"
-
-
-def test_the_hint_for_a_masked_access_says_what_its_mask_admits(tmp_path):
-    side = write_trace(tmp_path / "t", [KERNEL])
-    reason = "the mask admits i = 1,000; x_ptr has 1000 elements"
-    add_findings(side, [{**VIOLATION, "reason": reason}], [LOAD])
-    (found,) = found_in(side).listed
-    assert found.hint == f"{reason}: narrow the mask, or pass the size that x_ptr has"
+    assert found.hint == f"{reason}: {hint}"
     text = "\n".join(findings_text(found_in(side), width=1000))
     assert text.count("the mask admits") == 1  # not as the reason, too
 

@@ -52,13 +52,20 @@ def test_a_proof_for_any_contents_remains_after_a_load_out_of_bounds():
     assert led.verdict == "proven"
 
 
-def test_a_witness_in_a_program_whose_loads_are_in_bounds_stays():
-    numbers = [1, 2, 3, 99, *range(4, 12)]
+@pytest.mark.parametrize(
+    ("numbers", "program", "lane"),
+    [
+        ([1, 2, 3, 99, *range(4, 12)], 0, 3),  # all loads of the program are in bounds
+        ([*range(1, 10), 99, 11], 1, 1),  # the last lanes of it read past the ids
+    ],
+)
+def test_a_witness_whose_own_load_is_in_bounds_stays(numbers, program, lane):
     made = call(
         kernels.gather, (2,), ids=ids(*numbers), table=tensor(13), result=tensor(16), BLOCK=8
     )
     (led,) = verdicts(made, "out-of-bounds", "table")
-    assert (led.verdict, led.program, led.lane) == ("violation", (0, 0, 0), (3,))
+    assert (led.verdict, led.program, led.lane) == ("violation", (program, 0, 0), (lane,))
+    assert led.lanes is None
 
 
 @pytest.mark.parametrize(
@@ -129,17 +136,6 @@ def test_an_op_before_a_load_out_of_bounds_does_not_depend_on_it():
         v.verdict for v in verdicts(made, "out-of-bounds") if v.access == "load"
     )
     assert (first, second, third, fourth) == ("proven", "proven", "violation", "unknown")
-
-
-def test_a_lane_beside_one_that_reads_out_of_bounds_is_found():
-    """The last lanes of program 1 read past the ids; lane 1 has an index of its own."""
-    numbers = [1, 2, 3, 4, 5, 6, 7, 8, 9, 99, 11]
-    made = call(
-        kernels.gather, (2,), ids=ids(*numbers), table=tensor(13), result=tensor(16), BLOCK=8
-    )
-    (led,) = verdicts(made, "out-of-bounds", "table")
-    assert (led.verdict, led.program, led.lane) == ("violation", (1, 0, 0), (1,))
-    assert led.lanes is None
 
 
 def test_a_violation_that_only_zeros_show_is_unknown():

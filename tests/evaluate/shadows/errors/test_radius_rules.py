@@ -6,7 +6,6 @@ import pytest
 from kvtrace.evaluate import parsed
 from kvtrace.evaluate.shadows.errors.radius_rules import rule_of
 
-LARGEST = float(np.finfo(np.float32).max)
 IR = """
 "builtin.module"() ({{
   "tt.func"() <{{sym_name = "k", sym_visibility = "public"}}> ({{

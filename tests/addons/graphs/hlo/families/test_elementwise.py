@@ -5,7 +5,6 @@ import pytest
 from kvtrace.addons.graphs.hlo import ops
 from tests.addons.graphs.hlo.agreement import agree, agree_on_all, words
 
-RANDOM = np.random.default_rng(7)
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.5, 3.5, -2.5, np.inf, -np.inf, np.nan, 1e-3, 20.0]
 FLOATS = {
     "float32": np.array(SPECIAL + [1e30, -1e30, 1e-30], np.float32),
