@@ -12,17 +12,9 @@ import kvtrace
 from kvtrace import registry
 from kvtrace.capture.backends import Backend
 from kvtrace.schema.trace import open_trace
+from tests.capture.surroundings import LIBRARY
 
 ROOT = Path(__file__).resolve().parents[1]
-
-LIBRARY = """
-class Array:
-    def __init__(self, *shape):
-        self.shape = shape
-
-def run(kernel, grid, array):
-    return kernel(grid, array)
-"""
 
 PROGRAM = """
 import stencils

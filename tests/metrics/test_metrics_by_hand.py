@@ -46,11 +46,15 @@ def figures(row):
     return row["bytes"], row["unique_bytes"], row["sectors"]
 
 
+def strided_ops(x, n, step=1):
+    """Rows of a copy of every `step`-th of `n` floats by four programs of 256 lanes."""
+    arguments = {"x": x, "out": torch.empty(1024), "n": n}
+    ops, *_ = observed(strided, (4,), arguments, {"step": step, "BLOCK": 256})
+    return ops
+
+
 def test_a_contiguous_access_touches_a_sector_for_each_32_bytes():
-    ops, *_ = observed(
-        strided, (4,), {"x": torch.ones(1024), "out": torch.empty(1024), "n": 1024},
-        {"step": 1, "BLOCK": 256},
-    )  # fmt: skip
+    ops = strided_ops(torch.ones(1024), 1024)
     load, store = memory_rows(ops)
     assert figures(load) == figures(store) == (4096, 4096, 128)
 
@@ -59,38 +63,27 @@ def test_equal_accesses_of_two_arguments_are_counted_once(monkeypatch):
     patterns, rows = Mock(wraps=footprint.patterns_of), Mock(wraps=access_records._single_rows)
     monkeypatch.setattr(footprint, "patterns_of", patterns)
     monkeypatch.setattr(access_records, "_single_rows", rows)
-    ops, *_ = observed(
-        strided, (4,), {"x": torch.ones(1000), "out": torch.empty(1000), "n": 1000},
-        {"step": 1, "BLOCK": 256},
-    )  # fmt: skip
+    ops = strided_ops(torch.ones(1000), 1000)
     assert [figures(row) for row in memory_rows(ops)] == [(4000, 4000, 125)] * 2
     assert patterns.call_count == rows.call_count == 1
 
 
 def test_a_stride_of_two_touches_twice_the_sectors_and_no_more_bytes():
-    ops, *_ = observed(
-        strided, (4,), {"x": torch.ones(2048), "out": torch.empty(1024), "n": 1024},
-        {"step": 2, "BLOCK": 256},
-    )  # fmt: skip
+    ops = strided_ops(torch.ones(2048), 1024, step=2)
     load, store = memory_rows(ops)
     assert figures(load) == (4096, 4096, 256)
     assert figures(store) == (4096, 4096, 128)
 
 
 def test_a_masked_tail_touches_only_active_lanes():
-    ops, *_ = observed(
-        strided, (4,), {"x": torch.ones(1024), "out": torch.empty(1024), "n": 1001},
-        {"step": 1, "BLOCK": 256},
-    )  # fmt: skip
+    ops = strided_ops(torch.ones(1024), 1001)
     load, _ = memory_rows(ops)
     assert figures(load) == (4004, 4004, 126)  # 125 whole sectors and one for the last float
 
 
 def test_a_view_that_starts_inside_a_sector_touches_one_more_in_each_group():
     x = torch.ones(1100)[3:]
-    ops, *_ = observed(
-        strided, (4,), {"x": x, "out": torch.empty(1024), "n": 1024}, {"step": 1, "BLOCK": 256}
-    )
+    ops = strided_ops(x, 1024)
     load, store = memory_rows(ops)
     assert load["sectors"] == 4 * 8 * 5  # programs, groups of 32 floats, sectors
     assert store["sectors"] == 4 * 8 * 4

@@ -23,13 +23,6 @@ def lost_tail(x, out, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def gathered(x, index, out, n, BLOCK: tl.constexpr):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    j = tl.load(index + i, mask=i < n, other=0)
-    tl.store(out + i, tl.load(x + j, mask=i < n), mask=i < n)
-
-
-@triton.jit
 def scattered(x, index, out, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     j = tl.load(index + i, mask=i < n, other=0)

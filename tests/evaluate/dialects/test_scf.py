@@ -11,6 +11,7 @@ from kvtrace.evaluate import Storage, TensorArgument, evaluate
 from kvtrace.evaluate.errors import Deadlock, TooLarge
 from kvtrace.ir.integers import counter_ranges
 from tests.verdicts.calls import call, tensor
+from tests.verdicts.looping_kernels import summed
 
 ROOM = 512
 MOST = 2**31 - 1
@@ -89,15 +90,6 @@ def test_a_loop_with_step_zero_is_a_deadlock():
 
     with pytest.raises(Deadlock, match="never ends: it counts from 0 to 100 in steps of 0"):
         evaluate(one.module, one.arguments, one.grid)
-
-
-@triton.jit
-def summed(x, y, n, B: tl.constexpr):
-    total = tl.zeros([B], tl.float32)
-    for k in range(0, n, B):
-        at = k + tl.arange(0, B)
-        total += tl.load(x + at, mask=at < n, other=0.0)
-    tl.store(y + tl.arange(0, B), total)
 
 
 def test_an_endless_loop_is_not_planned():

@@ -4,6 +4,7 @@ import pytest
 
 from kvtrace.verdicts.sizes.at_size import at_worst
 from kvtrace.verdicts.sizes.envelope import envelope
+from tests.backends.compiled_kernels import check_kernels
 from tests.verdicts import promise_kernels as kernels
 from tests.verdicts.calls import call, ids, tensor
 from tests.verdicts.sizes.envelope_rows import relations
@@ -43,7 +44,7 @@ def test_the_first_bad_size_is_that_of_the_worst_launch_in_any_order():
 def test_values_of_an_index_are_bounded_by_the_smallest_recorded_tensor():
     def gathered(room):
         return call(
-            kernels.gathered, (2,), x=tensor(room), index=ids(*range(20)), out=tensor(20), n=20,
+            check_kernels.gather, (2,), x=tensor(room), index=ids(*range(20)), out=tensor(20), n=20,
             BLOCK=16,
         )  # fmt: skip
 

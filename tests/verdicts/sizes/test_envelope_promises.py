@@ -9,6 +9,7 @@ from kvtrace.symbolic.prover import nominal_seconds
 from kvtrace.verdicts.sizes.envelope import envelope
 from kvtrace.verdicts.sizes.launch_numbers import numbers_of
 from kvtrace.verdicts.sizes.relations import Relations
+from tests.backends.compiled_kernels import check_kernels
 from tests.support.defects import CORPUS
 from tests.verdicts import generic_kernels
 from tests.verdicts import promise_kernels as kernels
@@ -131,7 +132,7 @@ def test_a_tie_of_a_number_that_another_launch_has_as_a_constant_is_unfit(tie):
 
 def test_values_that_are_out_of_bounds_as_recorded_are_not_fine():
     one = call(
-        kernels.gathered, (2,), x=tensor(100), index=ids(*range(90, 110)), out=tensor(20), n=20,
+        check_kernels.gather, (2,), x=tensor(100), index=ids(*range(90, 110)), out=tensor(20), n=20,
         BLOCK=16,
     )  # fmt: skip
 
