@@ -236,23 +236,18 @@ def raising(error):
     return behavior
 
 
-def test_a_known_error_is_one_sentence(kvtrace, monkeypatch):
-    replaced_command(
-        monkeypatch, raising(BadSetting("line one\nof a \x1b[31mhostile\x1b[0m name."))
-    )
-    code, _, err = kvtrace("trace", "validate", "x")
-    assert code == 2
-    assert err == "kvtrace: line one of a \\x1b[31mhostile\\x1b[0m name.\n"
-
-
-def test_unexpected_error_is_one_sentence_that_names_kvtrace_debug(kvtrace, monkeypatch):
-    replaced_command(monkeypatch, raising(ZeroDivisionError("by\nnothing")))
-    code, _, err = kvtrace("trace", "validate", "x")
-    assert code == 2
-    assert (
-        err == "kvtrace: unexpected error ZeroDivisionError: by "
-        "(KVTRACE_DEBUG=1 shows the traceback).\n"
-    )
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (BadSetting("line one\nof a \x1b[31mhostile\x1b[0m name."),
+         "line one of a \\x1b[31mhostile\\x1b[0m name."),
+        (ZeroDivisionError("by\nnothing"),
+         "unexpected error ZeroDivisionError: by (KVTRACE_DEBUG=1 shows the traceback)."),
+    ],
+)  # fmt: skip
+def test_an_error_is_one_sentence(kvtrace, monkeypatch, error, sentence):
+    replaced_command(monkeypatch, raising(error))
+    assert kvtrace("trace", "validate", "x") == (2, "", f"kvtrace: {sentence}\n")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -36,15 +36,15 @@ def test_storages_without_data_are_not_written():
     assert torch.equal(out, torch.ones(64))
 
 
-def test_an_unknown_address_names_the_argument_it_depends_on():
-    arguments = {
-        "index": torch.tensor([1, 2, 0, 1]),
-        "x": torch.randn(3, 12),
-        "out": torch.empty(4, 12),
+def gathered():
+    return {
+        "index": torch.tensor([1, 2, 0, 1]), "x": torch.randn(3, 12), "out": torch.empty(4, 12),
         "columns": 12,
-    }
+    }  # fmt: skip
 
-    _, without = both_ways(memory.gather_rows, (4,), arguments, {"BLOCK": 16})
+
+def test_an_unknown_address_names_the_argument_it_depends_on():
+    _, without = both_ways(memory.gather_rows, (4,), gathered(), {"BLOCK": 16})
 
     index, row, store = without.accesses
     assert index.certain
@@ -58,15 +58,8 @@ def test_an_unknown_address_names_the_argument_it_depends_on():
 
 
 def test_results_without_missing_data_are_known():
-    arguments = {
-        "index": torch.tensor([1, 2, 0, 1]),
-        "x": torch.randn(3, 12),
-        "out": torch.empty(4, 12),
-        "columns": 12,
-    }
-
     with_data, partly = both_ways(
-        memory.gather_rows, (4,), arguments, {"BLOCK": 16}, unknown=["x", "out"]
+        memory.gather_rows, (4,), gathered(), {"BLOCK": 16}, unknown=["x", "out"]
     )
 
     assert with_data.summary() == partly.summary()

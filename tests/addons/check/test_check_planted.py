@@ -104,30 +104,21 @@ def test_nan_or_infinity_only_on_the_device_is_a_difference(number):
     assert repr(found.worst.got) == repr(number)
 
 
-def test_wrong_whole_rows_are_described_as_a_pattern():
-    launched = tiles()
-    said = launched.said(changed(launched, lambda out: out.__setitem__(slice(35, 37), 0)))
-    assert said == "3 programs of 12: (2, 0, 0), (2, 1, 0), (2, 2, 0), whole rows 3 to 4"
-
-
-def test_wrong_columns_of_one_tile_are_described_as_a_pattern():
-    launched = tiles()
-    tile = (slice(16, 32), slice(64, 96, 2))
-    said = launched.said(changed(launched, lambda out: out.__setitem__(tile, -1)))
-    assert said == "1 program, the last along axis 1, whole columns 0 to 30 in steps of 2"
-
-
-def test_wrong_last_tiles_are_described_as_a_pattern():
-    launched = tiles()
-    tile = (slice(48, 64), slice(None))
-    said = launched.said(changed(launched, lambda out: out.__setitem__(tile, 0)))
-    assert said == "3 programs, the last along axis 0, all lanes"
-
-
-def test_wrong_tail_is_described_as_the_last_program():
-    launched = added()
-    said = launched.said(changed(launched, lambda out: out.__setitem__(slice(768, None), 9)))
-    assert said == "1 program, the last along axis 0, lanes 0 to 231"
+@pytest.mark.parametrize(
+    ("launched", "place", "pattern"),
+    [
+        (tiles, np.s_[35:37],
+         "3 programs of 12: (2, 0, 0), (2, 1, 0), (2, 2, 0), whole rows 3 to 4"),
+        (tiles, np.s_[16:32, 64:96:2],
+         "1 program, the last along axis 1, whole columns 0 to 30 in steps of 2"),
+        (tiles, np.s_[48:64], "3 programs, the last along axis 0, all lanes"),
+        (added, np.s_[768:], "1 program, the last along axis 0, lanes 0 to 231"),
+    ],
+    ids=["rows", "columns of a tile", "last tiles", "tail"],
+)  # fmt: skip
+def test_wrong_places_are_described_as_a_pattern(launched, place, pattern):
+    one = launched()
+    assert one.said(changed(one, lambda out: out.__setitem__(place, -1))) == pattern
 
 
 def test_wrong_elements_in_all_lanes_are_described_as_a_pattern():

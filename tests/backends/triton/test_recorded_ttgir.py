@@ -41,19 +41,20 @@ def test_unreadable_ttgir_raises_tritons_message(ttgir):
         generic_ttgir(ttgir.replace("arith.addf", "arith.of_another_version"), None)
 
 
-def test_without_triton_ttgir_is_reported_as_unreadable(ttgir, tmp_path, monkeypatch):
-    (tmp_path / "triton.py").write_text("raise ImportError")
+@pytest.mark.parametrize(
+    ("compiler", "message"),
+    [
+        ("raise ImportError", "Triton, which reads TTGIR, is not installed here"),
+        ("import os; os.abort()", "Triton exited with -6 while reading it"),
+    ],
+)
+def test_a_missing_or_crashing_compiler_is_reported(
+    ttgir, tmp_path, monkeypatch, compiler, message
+):
+    (tmp_path / "triton.py").write_text(compiler)
     monkeypatch.syspath_prepend(tmp_path)
 
-    with pytest.raises(UnreadableTtgir, match="Triton, which reads TTGIR, is not installed here"):
-        generic_ttgir(ttgir, None)
-
-
-def test_a_crashing_compiler_raises_an_error(ttgir, tmp_path, monkeypatch):
-    (tmp_path / "triton.py").write_text("import os; os.abort()")
-    monkeypatch.syspath_prepend(tmp_path)
-
-    with pytest.raises(UnreadableTtgir, match="Triton exited with -6 while reading it"):
+    with pytest.raises(UnreadableTtgir, match=message):
         generic_ttgir(ttgir, None)
 
 

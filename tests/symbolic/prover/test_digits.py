@@ -121,7 +121,7 @@ def accesses(draw):
 
 
 def points_of(access, grid):
-    """Program and address of all active lanes of all programs."""
+    """Program, address and lane of all active lanes of all programs."""
     address, conditions = access
     names = [_AXES[0], _AXES[1], *I0.symbols("lane"), *I1.symbols("lane")]
     extents = (grid[0], grid[1], 8, 4)
@@ -129,22 +129,23 @@ def points_of(access, grid):
     values = {name: axis.reshape(-1) for name, axis in zip(names, axes, strict=True)}
     active = np.broadcast_to(conjunction(conditions).values(values), values[names[0]].shape)
     places = np.broadcast_to(address.values(values), active.shape)[active]
-    return (values[names[0]] + grid[0] * values[names[1]])[active], places
+    programs = (values[names[0]] + grid[0] * values[names[1]])[active]
+    return programs, places, (np.arange(active.size) % 32)[active]
 
 
-def meet(one, other, grid, widths):
-    """Return whether two different programs touch a byte, found byte by byte."""
-    who = {}
-    for (programs, places), width in zip((points_of(one, grid), points_of(other, grid)), widths,
-                                         strict=True):  # fmt: skip
-        touched = {}
-        for program_, place in zip(programs.tolist(), places.tolist(), strict=True):
+def meet(one, other, grid, widths, *, lanes=False):
+    """Return whether two programs (or two lanes of one) touch a byte, found byte by byte."""
+    touched = []
+    for access, width in zip((one, other), widths, strict=True):
+        found = {}
+        for program_, place, lane_ in zip(
+            *(a.tolist() for a in points_of(access, grid)), strict=True
+        ):
             for byte in range(place, place + width):
-                touched.setdefault(byte, set()).add(program_)
-        who[len(who)] = touched
-    return any(
-        len(programs | who[1][byte]) > 1 for byte, programs in who[0].items() if byte in who[1]
-    )
+                key, who = ((program_, byte), lane_) if lanes else (byte, program_)
+                found.setdefault(key, set()).add(who)
+        touched.append(found)
+    return any(len(who | touched[1][at]) > 1 for at, who in touched[0].items() if at in touched[1])
 
 
 _GRIDS = st.tuples(st.integers(1, 5), st.integers(1, 4))
@@ -189,7 +190,7 @@ def test_decision_on_two_copies_agrees_with_their_bytes(first, second, grid):
         programs = [at.get(x, 0) + grid[0] * at.get(y, 0) for at in question.sides(decision.model)]
         assert programs[0] != programs[1]
         for access, program_ in zip((first, second), programs, strict=True):
-            who, places = points_of(access, grid)
+            who, places, _ = points_of(access, grid)
             own = places[who == program_]
             assert ((own <= byte - (1 << 10)) & (byte - (1 << 10) < own + 4)).any()
 
@@ -203,29 +204,6 @@ def not_a_lane(symbol):
     return symbol.kind != "lane"
 
 
-def lanes_meet(one, other, grid, widths):
-    """Return whether two different lanes of one program touch a byte, found byte by byte."""
-    touched = []
-    for (address, conditions), width in zip((one, other), widths, strict=True):
-        names = [_AXES[0], _AXES[1], *_LANES]
-        extents = (grid[0], grid[1], 8, 4)
-        axes = np.meshgrid(*(np.arange(extent) for extent in extents), indexing="ij")
-        values = {name: axis.reshape(-1) for name, axis in zip(names, axes, strict=True)}
-        active = np.broadcast_to(conjunction(conditions).values(values), values[names[0]].shape)
-        places = np.broadcast_to(address.values(values), active.shape)
-        programs, lanes = np.divmod(np.arange(len(active)), 32)
-        found = {}
-        for place, who, lane_ in zip(
-            places[active].tolist(), programs[active].tolist(), lanes[active].tolist(), strict=True
-        ):
-            for byte in range(place, place + width):
-                found.setdefault((who, byte), set()).add(lane_)
-        touched.append(found)
-    return any(
-        len(lanes | touched[1][at]) > 1 for at, lanes in touched[0].items() if at in touched[1]
-    )
-
-
 @settings(max_examples=usually(20, thorough=600), deadline=None)
 @given(accesses(), accesses(), st.booleans(), _GRIDS, _WIDTHS)
 def test_lanes_proven_apart_never_touch_the_same_byte(first, second, alone, grid, widths):
@@ -236,7 +214,7 @@ def test_lanes_proven_apart_never_touch_the_same_byte(first, second, alone, grid
     two = one if alone else side(*other, ranges, widths[1])
 
     if Common(one, two, not_a_lane).are_equal(_LANES):
-        assert not lanes_meet(first, other, grid, widths)
+        assert not meet(first, other, grid, widths, lanes=True)
 
 
 @settings(max_examples=usually(15, thorough=60), deadline=None)
@@ -249,7 +227,7 @@ def test_decision_on_two_lanes_agrees_with_their_bytes(first, second, alone, gri
     question = Question(*sides, Actors(_LANES, not_a_lane), ranges, 1 << 20)
     decision = prove(question.claim, question.given, seconds=1.0)
 
-    met = lanes_meet(*both, grid, (4, 4))
+    met = meet(*both, grid, (4, 4), lanes=True)
     if isinstance(decision, Proven):
         assert not met
     if isinstance(decision, Refuted):

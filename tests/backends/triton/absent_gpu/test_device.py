@@ -126,51 +126,29 @@ def test_one_message_says_that_torch_reports_a_gpu(ended: Ended) -> None:
     assert "KVTRACE_DEVICE=cpu" in message
 
 
-@pytest.mark.process
-def test_the_trace_records_that_there_was_no_gpu(ended: Ended) -> None:
-    assert ended.seen["recorded"] == []
+AS_ON_A_GPU: dict[str, Any] = {
+    "recorded": [],  # the trace says that there was no GPU
+    "devices": ["cuda"],
+    "meta": ["meta"],
+    "generators": [True, True],
+    "seeded": True,
+    "again": True,
+    "copies": [[0.0], [1.0], [2.0]],
+    "leaves": True,
+    "launches": 2,
+    "stays": [True, True, True],  # a tensor of the device that is moved there is the same
+    "autocast": ["torch.bfloat16", True, "torch.bfloat16"],
+    "custom": "torch.float32",
+    "operators": [2.0, 3.0],
+    "scripted": [1.0, 1.0],
+    "compiled": [1.0, 1.0],
+}
 
 
 @pytest.mark.process
-def test_tensors_requested_on_cuda_report_that_device(ended: Ended) -> None:
-    assert ended.seen["devices"] == ["cuda"]
-    assert ended.seen["meta"] == ["meta"]
-
-
-@pytest.mark.process
-def test_generators_and_seeds_are_of_the_device(ended: Ended) -> None:
-    assert ended.seen["generators"] == [True, True]
-    assert ended.seen["seeded"]
-    assert ended.seen["again"]
-
-
-@pytest.mark.process
-def test_a_copy_to_the_gpu_and_back_is_a_copy(ended: Ended) -> None:
-    assert ended.seen["copies"] == [[0.0], [1.0], [2.0]]
-    assert ended.seen["leaves"]
-    assert ended.seen["launches"] == 2
-
-
-@pytest.mark.process
-def test_moving_a_device_tensor_to_the_device_returns_the_same_tensor(ended: Ended) -> None:
-    assert ended.seen["stays"] == [True, True, True]
-
-
-@pytest.mark.process
-def test_autocast_applies_to_tensors_on_cuda(ended: Ended) -> None:
-    assert ended.seen["autocast"] == ["torch.bfloat16", True, "torch.bfloat16"]
-    assert ended.seen["custom"] == "torch.float32"
-
-
-@pytest.mark.process
-def test_operators_registered_for_cuda_run(ended: Ended) -> None:
-    assert ended.seen["operators"] == [2.0, 3.0]
-
-
-@pytest.mark.process
-def test_scripts_and_compiled_functions_run(ended: Ended) -> None:
-    assert ended.seen["scripted"] == [1.0, 1.0]
-    assert ended.seen["compiled"] == [1.0, 1.0]
+@pytest.mark.parametrize("what", AS_ON_A_GPU)
+def test_programs_run_as_on_a_gpu(ended: Ended, what: str) -> None:
+    assert ended.seen[what] == AS_ON_A_GPU[what]
 
 
 # As vLLM's platform detection and its HAS_TRITON ask.

@@ -1,6 +1,7 @@
 """Random numbers of the absent GPU: states of 16 bytes, and their use in programs."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -110,41 +111,31 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
     return ended
 
 
-@pytest.mark.process
-def test_a_state_is_a_seed_and_an_offset(ended: Ended) -> None:
-    assert ended.seen["state"] == [True, "cpu", [16], [7, 0]]
-    assert ended.seen["moved on"] == [7, True, True]
-    assert ended.seen["from an offset"]
-    assert ended.seen["own"] == [7, True]
-    assert ended.seen["cloned"] == ["cuda", True]
-
-
-@pytest.mark.process
-def test_a_restored_state_gives_the_same_numbers(ended: Ended) -> None:
-    assert ended.seen["restored"] == [True, True]
-    assert ended.seen["each operator draws others"]
-    assert ended.seen["dropout"]
-    assert ended.seen["forked"]
-    assert ended.seen["apart from the CPU's"]
-
-
-@pytest.mark.process
-def test_recomputed_block_draws_the_same_numbers(ended: Ended) -> None:
-    assert ended.seen["checkpointed"] == [True, True]
-
-
-@pytest.mark.process
-def test_a_generator_state_contains_seed_and_offset(ended: Ended) -> None:
-    assert ended.seen["as DTensor packs it"] == [3, True]
-    assert ended.seen["real under fake tensors"]
-
-
-@pytest.mark.process
-def test_an_invalid_generator_state_raises_torchs_error(ended: Ended) -> None:
-    assert ended.seen["refused"] == [
+AS_ON_A_GPU: dict[str, Any] = {
+    "state": [True, "cpu", [16], [7, 0]],  # a seed and an offset
+    "moved on": [7, True, True],
+    "from an offset": True,
+    "own": [7, True],
+    "cloned": ["cuda", True],
+    "restored": [True, True],
+    "each operator draws others": True,
+    "dropout": True,
+    "forked": True,
+    "apart from the CPU's": True,
+    "checkpointed": [True, True],
+    "as DTensor packs it": [3, True],
+    "real under fake tensors": True,
+    "refused": [
         "RNG state is wrong size", "RNG state must be a torch.ByteTensor",
         "offset must be a multiple of 4",
-    ]  # fmt: skip
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("what", AS_ON_A_GPU)
+def test_generators_draw_as_on_a_gpu(ended: Ended, what: str) -> None:
+    assert ended.seen[what] == AS_ON_A_GPU[what]
 
 
 @pytest.mark.process
