@@ -26,7 +26,7 @@ def hanging(code, *offsets, name=None):
         for number, at in enumerate(offsets)
     )
     grid = Grid(
-        name or section.name.removeprefix(".text."), (1, 1, 1), (128, 1, 1), b"", code.cubin,
+        name or section.name.removeprefix(".text."), (1, 1, 1), b"", code.cubin,
         code.code, section.address, 0, warps,
     )  # fmt: skip
     (fault,) = faults_of(Dump(0, "", (), (grid,)), None, ())
