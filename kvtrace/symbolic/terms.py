@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 
 from kvtrace.forks import Lock
-from kvtrace.ir.integers import product_range
+from kvtrace.ir.integers import product_range, wrapped
 from kvtrace.ir.integers import signed_range as signed_range
 
 Kind = Literal["scalar", "program", "programs", "lane", "trip", "content", "set", "unknown"]
@@ -480,7 +480,7 @@ class Evaluation:
         """Return the number of a term, or an int64 array."""
         total: Any = 0
         for monomial, coefficient in term.coefficients.items():
-            product: Any = coefficient
+            product: Any = wrapped(coefficient, 64) if self.arrays else coefficient
             for atom in monomial:
                 product = product * self.atom(atom)
             total = total + product

@@ -51,14 +51,21 @@ class Counters:
             self._computed[index] = self._range(index)
         return self._computed[index]
 
-    def draws_no_number_twice(self, index: int) -> bool:
-        """Return whether a launch adds too little for the counter of an addition to wrap around."""
+    def draws_no_number_twice(self, index: int, unit: int = 1) -> bool:
+        """Return whether a launch adds too little for the counter of an addition to wrap around.
+
+        Nor may places of `unit` bytes for each number, which are addresses, modulo 2^64.
+        """
         additions = self._additions(index)
         if not additions:
             return False
         low, high = signed_range(8 * additions[0].element_bytes)
         total = self._total(additions, low)
-        return total is not None and total <= high - low
+        if total is None or total > high - low:
+            return False
+        # Narrower numbers that wrap around are extended to places far below.
+        is_narrow = additions[0].element_bytes < 8
+        return (high - low + 1 if is_narrow else total) * unit <= 1 << 64
 
     def _range(self, index: int) -> Interval | None:
         additions = self._additions(index)

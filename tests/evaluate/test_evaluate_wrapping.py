@@ -1,7 +1,10 @@
 """Sums of terms wrap exactly where 32-bit registers do."""
 
 import numpy as np
+import pytest
 import torch
+import triton
+import triton.language as tl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -43,3 +46,25 @@ def test_sums_of_integer_terms_wrap_like_32_bit_registers(a, b, c, d):
     with np.errstate(over="ignore"):
         expected = np.stack([expected_of(pid, a, b, c, d) for pid in range(PROGRAMS)])
     np.testing.assert_array_equal(out.numpy(), expected)
+
+
+@triton.jit
+def stored_far(steps, out, FORM: tl.constexpr):
+    step = tl.load(steps + tl.program_id(0))
+    if FORM == "sum":
+        tl.store(out + (1 << 61) + step * (1 << 61), 7)
+    elif FORM == "number":
+        tl.store(out + (1 + (tl.program_id(0) + 1).to(tl.int64) * (1 << 62)), 7)
+    else:
+        tl.store(out + 1 + step * (1 << 62) + tl.arange(0, 2), 7)
+
+
+@pytest.mark.parametrize(("form", "at"), [("sum", [0]), ("number", [1]), ("block", [1, 2])])
+@pytest.mark.parametrize("programs", [1, 2])
+def test_addresses_wrap_at_64_bits(form, at, programs):
+    out = torch.zeros(4, dtype=torch.int32)
+    steps = torch.ones(programs, dtype=torch.int64)
+
+    launch(stored_far, (programs,), {"steps": steps, "out": out}, {"FORM": form})
+
+    assert out.nonzero().flatten().tolist() == at

@@ -338,3 +338,27 @@ def tickets_by_table(counter, table, out, tiles, MORE: tl.constexpr):
 def by_table(*table, more=False):
     return call(tickets_by_table, (4,), counter=zeros(1), table=ids(*table), out=tensor(64),
                 tiles=len(table), MORE=more)  # fmt: skip
+
+
+@triton.jit
+def to_far_places(steps, counter, out, FORM: tl.constexpr, FAR: tl.constexpr):
+    """Numbers from a counter: places `FAR` elements apart, or steps of up to as many."""
+    if FORM == "steps":
+        step = tl.minimum(tl.maximum(tl.load(steps + tl.program_id(0)), 1), FAR)
+        tl.store(out + tl.atomic_add(counter, step), tl.program_id(0))
+    elif FORM == "rows":
+        tl.store(out + tl.atomic_add(counter, 1) * FAR + tl.arange(0, 8), tl.program_id(0))
+    else:
+        rows = tl.make_tensor_descriptor(out, shape=[32, 8], strides=[FAR, 1], block_shape=[1, 8])
+        row = tl.atomic_add(counter, 1).to(tl.int32)
+        rows.store([row, 0], tl.zeros((1, 8), tl.int32) + tl.program_id(0))
+
+
+def far_places(form, far, dtype, known):
+    width = np.int64 if dtype == "i64" else np.int32
+    steps, counter = (
+        tensor(n, dtype=dtype, data=np.full(n, fill, width) if known else None)
+        for n, fill in ((5, min(far, np.iinfo(width).max)), (1, 0))
+    )
+    out = tensor(64, dtype="i32")
+    return call(to_far_places, (5,), steps=steps, counter=counter, out=out, FORM=form, FAR=far)

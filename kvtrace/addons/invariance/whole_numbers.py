@@ -76,7 +76,7 @@ class WholeNumbers:
         value = constant_of(node)
         if value is not None and value.is_integer() and (value or copysign(1, value) > 0):
             whole = tree("integer", (as_term(int(value)), "i64"))
-            return _Number(node, whole, min(value, 0), max(value, 0))
+            return _Number(node, whole, min(value, 0), max(value, 0)).within(node.detail[0])
         if node.what == "integer":
             low, high = Ranges(self._trips).interval(node.detail[0])
             return _Number(node, node, min(low, 0), max(high, 0)).within("i64")

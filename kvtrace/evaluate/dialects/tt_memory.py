@@ -10,7 +10,7 @@ from kvtrace.evaluate.compiler import Compiler, slot_of
 from kvtrace.evaluate.dialects.tt_addresses import addresses_of, pointers_at
 from kvtrace.evaluate.registry import Step, semantics
 from kvtrace.evaluate.scope import Scope
-from kvtrace.evaluate.sums import ADDRESS, joined_terms, scaled
+from kvtrace.evaluate.sums import ADDRESS, joined_terms, scaled, wrapped
 from kvtrace.evaluate.turns import let_others_run
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.evaluate.values import (
@@ -43,16 +43,13 @@ def moved(pointer: Any, steps: Any, size: int) -> Any:
                 sources |= operand.sources
         return Pointer(pointer.argument, Unknown(sources))
     distance = scaled(to_sum(steps), size)
-    return Pointer(
-        pointer.argument,
-        Sum(
-            offset.constant + distance.constant,
-            joined_terms(offset.terms, distance.terms),
-            offset.low + distance.low,
-            offset.high + distance.high,
-        ),
-        gcd(pointer.unit, size),
+    total = Sum(
+        offset.constant + distance.constant,
+        joined_terms(offset.terms, distance.terms),
+        offset.low + distance.low,
+        offset.high + distance.high,
     )
+    return Pointer(pointer.argument, to_sum(wrapped(total, ADDRESS)), gcd(pointer.unit, size))
 
 
 @semantics("tt.addptr")

@@ -114,6 +114,9 @@ def _reservation(bound: BoundCall, user: Access) -> tuple[object, ...] | None:
         draw = _drawn(bound, symbols, user) if symbols and unit >= user.element_bytes else None
         if draw is None or not _wraps_as(bound, user, variable[0].term):
             continue
+        is_apart = bound.counters.draws_no_number_twice(draw.op.index, unit)
+        if not is_apart and not bound.has_ideal_address(user):
+            continue
         places, step = user.offset - variable[0].term * unit, _step(bound, draw)
         reserved = draw.argument, draw.offset, unit
         if isinstance(step, Term) and _lie_within(bound, places, step * unit, user):

@@ -27,6 +27,8 @@ def counted(x, y, N, FORM: tl.constexpr, B: tl.constexpr):
             total += tl.where(v > 0, at.to(tl.float32), 0.0)
         elif FORM == "tenths":
             total += tl.where(v > 0, 0.1, 0.0)
+        elif FORM == "huge":
+            total += tl.where(v > 0, 1e30, 1.0)
         elif FORM == "doubled":
             total = 2 * total + (v > 0).to(tl.float32)
         elif FORM == "narrowed":
@@ -61,6 +63,7 @@ def negative(x, y, N, B: tl.constexpr):
         ("values", "int32", 100, False),
         ("squares", "int16", 100, False),
         ("tenths", "float32", 100, False),
+        ("huge", "float32", 100, False),
         ("doubled", "float32", 100, False),
         ("padding", "float32", 100, False),
     ],

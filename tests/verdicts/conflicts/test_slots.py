@@ -12,6 +12,7 @@ from tests.verdicts.slot_kernels import (
     PROVEN,
     by_table,
     compaction,
+    far_places,
     reserved,
     tickets_that_end,
     tiles,
@@ -131,3 +132,13 @@ def test_numbers_of_another_draw_are_not_those_of_this_one():
 )
 def test_a_table_by_tickets_keeps_tiles_apart_where_its_entries_differ(table, more, is_proven):
     assert (verdicts(by_table(*table, more=more)) == {"proven"}) == is_proven
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize(
+    ("form", "dtype", "least"),
+    [("steps", "i64", 62), ("rows", "i64", 60), ("rows of a descriptor", "i32", 62)],
+)
+def test_numbers_are_distinct_but_places_2_to_the_64_bytes_apart_are_one(form, dtype, least, known):
+    assert verdicts(far_places(form, 1 << least, dtype, known)) != {"proven"}
+    assert verdicts(far_places(form, 1 << 20, dtype, known)) == {"proven"}
