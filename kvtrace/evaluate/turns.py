@@ -82,9 +82,12 @@ class Turns:
             return
         self._reads[reader] = self._version(), place
 
-    def step_aside(self) -> None:
-        """Let other programs run until each has ended, waits, or has stepped aside too."""
-        self._wait(_Waiter(self._version(), gives_up=False, is_aside=True), "")
+    def step_aside(self, *, gives_up: bool = False) -> None:
+        """Let other programs run until each has ended, waits, or has stepped aside too.
+
+        With `gives_up`, programs that waited in vain continue before.
+        """
+        self._wait(_Waiter(self._version(), gives_up, is_aside=True), "")
 
     def _wait(self, waiter: _Waiter, complaint: str) -> bool:
         self._waiting.append(waiter)
@@ -120,10 +123,11 @@ class Turns:
         """Resume a waiter, preferably one whose memory changed; return False if none can be."""
         now, waiting = self._version(), [w for w in self._waiting if not w.is_aside]
         changed = (waiter for waiter in waiting if waiter.version != now)
-        aside = (waiter for waiter in self._waiting if waiter.is_aside)
+        aside = (waiter for waiter in self._waiting if waiter.is_aside and not waiter.gives_up)
         # The last to wait: later programs are what earlier ones wait for.
         giving_up = (waiter for waiter in reversed(waiting) if waiter.gives_up)
         waiter = next(changed, None) or next(aside, None) or next(giving_up, None)
+        waiter = waiter or next((waiter for waiter in self._waiting if waiter.is_aside), None)
         if waiter is None:
             return False
         self._waiting.remove(waiter)

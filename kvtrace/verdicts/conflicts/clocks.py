@@ -13,7 +13,10 @@ ops.
 A run shows one order of the programs, and an order that is chance in one run is not kept in
 another. So `races_in_orders` runs several orders, and one where each program lets the others run
 before each op that may race. A program that gets to such an op then did not wait for the first one,
-as with a turn that begins too early.
+as with a turn that begins too early. For programs that wait for too few others, each program in
+turn is held back alone, once as the first and once as the last to begin: it does what may race when
+no other program can go on. The others begin in a cycle, so that each draws each number once, and
+in a small grid in all cycles.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
@@ -43,6 +47,10 @@ from kvtrace.verdicts.replaying import run
 
 _MAX_NUMBERS: Final = 1 << 25
 """Limit of stored numbers: clocks at addresses, and concurrent accesses besides the last."""
+_MOST_HELD_BACK: Final = 1 << 13
+"""Limit of programs that are run while others are held back, over all runs."""
+_MOST_IN_PAIRS: Final = 1 << 10
+"""Limit of them while each program also comes at each place among the others."""
 
 Cell = tuple[Storage, int]
 RaceKey = tuple[int, int, Storage]
@@ -95,7 +103,7 @@ class Clocks(Observer):
 
     `watched` are the bytes of each storage (ascending, from the storage's start) where races are
     looked for, `order` is that of the run, `gaps` has the ops that releases and acquires do not
-    order.
+    order. `groups` is updated: a number by program, equal for those that touch the same bytes.
     """
 
     def __init__(
@@ -105,6 +113,7 @@ class Clocks(Observer):
         programs: int,
         watched: Mapping[Storage, NDArray[np.int64]],
         order: Order,
+        groups: NDArray[np.int64],
         gaps: Gaps = NO_GAPS,
     ) -> None:
         self._arguments = arguments
@@ -130,6 +139,8 @@ class Clocks(Observer):
         self._releasers: dict[Cell, int] = {}
         self._last: dict[Storage, dict[tuple[int, int], _LastAccesses]] = {s: {} for s in watched}
         self._numbers_kept = 0
+        self._groups = groups
+        self._users: dict[Cell, int] = {}
         self._cells: list[Cell] = []
         self.races: dict[RaceKey, Race] = {}
         self.doubt: str | None = None
@@ -152,6 +163,9 @@ class Clocks(Observer):
         starts, programs = elements
         program = int(programs[0])
         starts = starts + argument.offset_bytes
+        if role.acquires or role.strong:
+            for byte in (starts[:, None] + np.arange(access.element_bytes)).ravel():
+                self._join(program, self._users.setdefault((argument.storage, int(byte)), program))
         if role.acquires and role.op.index not in self._own_thread_only:
             self._acquire(program, argument.storage, starts)
         if watched is not None:
@@ -180,6 +194,11 @@ class Clocks(Observer):
                 cell for cell, written_cells in zip(self._cells, done, strict=True) if written_cells
             ]
             self._release(op, program, written_cells)
+
+    def _join(self, program: int, other: int) -> None:
+        groups = self._groups
+        if groups[program] != groups[other]:
+            groups[groups == groups[other]] = groups[program]
 
     def _acquire(self, program: int, storage: Storage, starts: NDArray[np.int64]) -> None:
         """Merge the clocks released at the addresses into the program's clock."""
@@ -233,6 +252,8 @@ class Clocks(Observer):
         accesses_by_op = self._last[storage]
         clock = self._clocks[self._kind_of[role.op.index], program]
         for earlier in accesses_by_op.values():
+            for other in np.unique(earlier.program[positions]):
+                self._join(program, program if other < 0 else int(other))
             if role.clashes(earlier.role, one_width=width == earlier.width):
                 self._find_race(role, program, storage, positions, earlier)
         key = (role.op.index, width)
@@ -306,12 +327,16 @@ def _is_compare_and_swap(op: Op) -> bool:
 
 
 class _ClockedRun(Instrument):
-    """An instrument that reports compare-and-swaps that wrote, and delays ops that may race."""
+    """An instrument that reports compare-and-swaps that wrote, and delays ops that may race.
 
-    def __init__(self, clocks: Clocks, aside_before: frozenset[int] = frozenset()) -> None:
+    Only the `held` programs are delayed, until no other can go on; None: all, until others wait.
+    """
+
+    def __init__(self, clocks: Clocks, aside_before: frozenset[int], held: Order | None) -> None:
         super().__init__()
         self._clocks = clocks
         self._aside_before = aside_before
+        self._held = held
 
     def wrapped(self, op: Op, step: Step) -> Step:
         """Wrap compare-and-swaps, polls, and ops in `aside_before`."""
@@ -319,7 +344,7 @@ class _ClockedRun(Instrument):
             step = self._reporting_unknown(op, step)
         elif _is_compare_and_swap(op):
             step = self._reporting_swaps(op, step)
-        return _letting_others_run(step) if op.index in self._aside_before else step
+        return self._letting_others_run(step) if op.index in self._aside_before else step
 
     def _reporting_unknown(self, op: Op, step: Step) -> Step:
         result = op.results[0].id
@@ -346,14 +371,14 @@ class _ClockedRun(Instrument):
 
         return reporting
 
+    def _letting_others_run(self, step: Step) -> Step:
+        def waiting(values: list[Any], scope: Scope) -> None:
+            is_held = self._held is None or int(scope.linear[0]) in self._held
+            if scope.launch.turns is not None and is_held:
+                scope.launch.turns.step_aside(gives_up=self._held is not None)
+            step(values, scope)
 
-def _letting_others_run(step: Step) -> Step:
-    def waiting(values: list[Any], scope: Scope) -> None:
-        if scope.launch.turns is not None:
-            scope.launch.turns.step_aside()
-        step(values, scope)
-
-    return waiting
+        return waiting
 
 
 @dataclass(frozen=True)
@@ -371,7 +396,7 @@ class Ordering:
 def races_in_orders(
     call: Call,
     watched: Mapping[Storage, NDArray[np.int64]],
-    racing: frozenset[int],
+    meeting: frozenset[RaceKey],
     releases: Releases,
 ) -> Ordering:
     """Return the races found in runs of a call in several orders of its programs.
@@ -379,14 +404,14 @@ def races_in_orders(
     Args:
         call: the call.
         watched: the bytes where races are looked for, by storage of the call's arguments.
-        racing: the indices of the ops that may race.
+        meeting: the pairs of ops that may race.
         releases: the ops that each atomic of the call orders in its program.
 
     """
-    ordering = _races_with(call, watched, racing, releases.sure_gaps)
+    ordering = _races_with(call, watched, meeting, releases.sure_gaps)
     if ordering.doubt is not None or releases.possible_gaps == releases.sure_gaps:
         return ordering
-    possible_ordering = _races_with(call, watched, racing, releases.possible_gaps)
+    possible_ordering = _races_with(call, watched, meeting, releases.possible_gaps)
     doubtful = {
         key: race for key, race in possible_ordering.races.items() if key not in ordering.races
     }
@@ -396,19 +421,46 @@ def races_in_orders(
 def _races_with(
     call: Call,
     watched: Mapping[Storage, NDArray[np.int64]],
-    racing: frozenset[int],
+    meeting: frozenset[RaceKey],
     gaps: Gaps,
 ) -> Ordering:
     programs = math.prod(call.grid)
     if programs > MOST_PROGRAMS:
         return Ordering({}, f"its {programs:,} programs are too many to follow one by one")
     races: dict[RaceKey, Race] = {}
-    orders = orders_of(programs)
-    for order, aside_before in ((orders[0], racing), *((order, frozenset()) for order in orders)):
-        clocks = Clocks(call.module, call.arguments, programs, watched, order, gaps)
-        instrument = _ClockedRun(clocks, aside_before)
+    groups = np.arange(programs)
+    racing = frozenset(index for key in meeting for index in key[:2])
+    for order, aside_before, held in _runs(programs, racing, groups):
+        if held is not None and meeting <= races.keys():
+            break
+        if held is not None and 2 * np.bincount(groups).max() * programs > _MOST_HELD_BACK:
+            return Ordering(races, f"its {programs:,} programs are too many to hold back each")
+        clocks = Clocks(call.module, call.arguments, programs, watched, order, groups, gaps)
+        instrument = _ClockedRun(clocks, aside_before, held)
         failure = run(call, [clocks], order, contents="all", instrument=instrument, one_by_one=True)
         races = {**clocks.races, **races}
         if failure is not None or clocks.doubt is not None:
             return Ordering(races, failure or clocks.doubt)
     return Ordering(races, None)
+
+
+def _runs(
+    programs: int, racing: frozenset[int], groups: NDArray[np.int64]
+) -> Iterator[tuple[Order, frozenset[int], Order | None]]:
+    """Yield runs: the order, ops before which programs step aside, and programs held back.
+
+    One program of each group is held back at a time, in a run for each order of the others.
+    """
+    orders = orders_of(programs)
+    yield orders[0], racing, None
+    yield from ((order, frozenset(), None) for order in orders)
+    places = np.array([np.count_nonzero(groups[:p] == groups[p]) for p in range(programs)])
+    sizes = np.bincount(groups)[groups]
+    turns = int(sizes.max())
+    shifts = max(1, min(turns - 1, _MOST_IN_PAIRS // (2 * turns * programs)))
+    for turn, shift, first in product(range(turns), range(shifts), (0, programs)):
+        after = (places - turn) % sizes
+        is_held = places == turn
+        cycle = (after - 1 + shift) % np.maximum(sizes - 1, 1) + 1
+        order = np.argsort(np.where(is_held, first, cycle), kind="stable")
+        yield order, racing, np.flatnonzero(is_held)

@@ -410,12 +410,9 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
         count = sum(len(byte_offsets) for byte_offsets in watched.values())
         if count > _MAX_WATCHED:
             return Ordering({}, f"its programs share {count:,} bytes, too many to follow")
-        racing = frozenset(
-            op.index
-            for ordered in self._meetings
-            for op in (ordered.meeting.first, ordered.meeting.second)
-        )
-        return races_in_orders(self._call, watched, racing, releases_of(self._bound))
+        meetings = (ordered.meeting for ordered in self._meetings)
+        keys = frozenset((*ascending(m.first.index, m.second.index), m.storage) for m in meetings)
+        return races_in_orders(self._call, watched, keys, releases_of(self._bound))
 
     # -- storages ------------------------------------------------------------------------------
 

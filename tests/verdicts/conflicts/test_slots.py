@@ -71,7 +71,7 @@ TICKETS = {
                                  TRIPS=4, STEP=0), "violation"),
     "numbers that come around": (
         lambda: call(tickets_in_trips, (4,), counter=zeros(1), out=tensor(64), TRIPS=4,
-                     STEP=1 << 30), "unknown"),
+                     STEP=1 << 30), "violation"),
     "half a number": (lambda: tiles(tickets_halved), "unknown"),
     "put back": (lambda: tiles(tickets_that_end), "unknown"),
 }  # fmt: skip
@@ -141,4 +141,5 @@ def test_a_table_by_tickets_keeps_tiles_apart_where_its_entries_differ(table, mo
 )
 def test_numbers_are_distinct_but_places_2_to_the_64_bytes_apart_are_one(form, dtype, least, known):
     assert verdicts(far_places(form, 1 << least, dtype, known)) != {"proven"}
-    assert verdicts(far_places(form, 1 << 20, dtype, known)) == {"proven"}
+    is_bounded = known or form != "rows"  # an unrecorded counter of 64 bits may itself wrap
+    assert (verdicts(far_places(form, 1 << 20, dtype, known)) == {"proven"}) == is_bounded
