@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
 RULE: Final = "grid-limit"
-#: Threads of a warp of the AMD devices that Triton's HIP backend supports for data centers.
-_HIP_WARP: Final = 64
 _MOST_ALONG_Y: Final = 65_535
 
 
@@ -23,8 +21,8 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
     op, target = call.module.main.op, call.module.target
     if min(call.grid) <= 0:
         return  # a launch of no programs
-    threads = (call.warps or 1) * _HIP_WARP
-    problem = grid_problem(call.grid, target, call.ctas or 1, threads)
+    lanes = 64 if target.startswith("hip:gfx9") else 32  # limits of CUDA's count no threads
+    problem = grid_problem(call.grid, target, call.ctas or 1, (call.warps or 1) * lanes)
     if problem is not None:
         yield Verdict(RULE, "violation", op, f"{problem}: the launch fails", "interval")
     elif not launches_programs(call.grid, target):

@@ -46,3 +46,10 @@ def test_long_second_axes_are_unknown_for_hip():
     ((verdict, message),) = verdicts_of((1, 70_000, 1), "hip:gfx942")
     assert verdict == "unknown"
     assert "drivers differ" in message
+
+
+@pytest.mark.parametrize(("target", "most"), [("hip:gfx942", 1 << 24), ("hip:gfx1250", 1 << 25)])
+def test_hip_counts_the_threads_of_the_targets_own_warps(target, most):
+    assert verdicts_of((most - 1, 1, 1), target, warps=4) == []
+    ((verdict, _),) = verdicts_of((most, 1, 1), target, warps=4)
+    assert verdict == "violation"
