@@ -37,7 +37,7 @@ def command(
         Option("--set", metavar="NAME=VALUE", help="A setting of the format; repeatable"),
     ] = None,
 ) -> int:
-    """Write a timeline for ui.perfetto.dev or chrome://tracing, CSV tables, or an add-on's format.
+    """Write a trace in a format for other tools, such as a timeline for ui.perfetto.dev.
 
     Example:
         kvtrace convert perfetto out/ -o train.perfetto-trace

@@ -88,7 +88,7 @@ def command(
     memory: Annotated[int, Option("--memory", help="Most memory to use, in MB", min=64)] = 4000,
     as_json: JsonOption = False,
 ) -> None:
-    """Read traces of torch.profiler, nsys, rocprofv3, rocpd, Proton, tritonparse or JAX.
+    """Read other tools' traces, as those of torch.profiler, into runs of a trace.
 
     Data that a tool does not record is null, and reported as missing. All files of one command
     form one group of runs, like the ranks of a job; second files of the same rank form another.

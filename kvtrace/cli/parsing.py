@@ -480,7 +480,7 @@ def _two_columns(rows: Iterable[tuple[str, str]], width: int) -> str:
     column = min(_FARTHEST, width // 2 - 6, 4 + max(len(heading) for heading, _ in rows))
     lines = []
     for heading, text in rows:
-        wrapped = textwrap.wrap(text, width - column) or [""]
+        wrapped = textwrap.wrap(text, width - column, break_on_hyphens=False) or [""]
         if len(heading) > column - 4:
             lines += textwrap.wrap(
                 heading, width, initial_indent="  ", subsequent_indent="    ",

@@ -24,17 +24,21 @@ from kvtrace.cli.options import (
 )
 from kvtrace.cli.parsing import Option
 from kvtrace.text import json_text
+from kvtrace.verdicts.rules.choice import rule_ids
 
 if TYPE_CHECKING:
     from kvtrace.converters.findings import Findings
     from kvtrace.schema.trace import Selection
 
+_DEFAULT: Final = rule_ids(["default"])
+_NAMED: Final = [rule for rule in rule_ids(["all"]) if rule not in _DEFAULT]
 RuleOption = Annotated[
     list[str] | None,
     Option(
         "--rule",
         metavar="ID",
-        help="Judge by this rule only; may be repeated; default and all are groups of rules",
+        help="Judge by this rule only; may be repeated. docs/rules describes each. The group "
+        f"default is {', '.join(_DEFAULT)}; the group all adds {', '.join(_NAMED)}",
     ),
 ]
 NoRuleOption = Annotated[
@@ -84,12 +88,6 @@ def command(
     findings. Exit code 1 on an error that no comment `# kvtrace: ignore[rule] reason` suppresses,
     with --strict also on a warning or an unknown, which all kernels without IR are; 2 if nothing
     was judged. KVTRACE_RULES sets --rule and --no-rule, KVTRACE_STRICT sets --strict.
-
-    By default all rules judge but mask-always-true and non-finite: out-of-bounds, out-of-view,
-    null-pointer, misaligned, descriptor-contract, buffer-range, overflow, wrong-hint, race,
-    race-within-program, lane-conflict, device-assert, division-by-zero, grid-limit,
-    undefined-lanes, undefined-use, mask-always-false. Rules of add-ons: not-invariant,
-    uninitialized-read, unwritten-result, undeclared-write. Each is described in docs/rules.
 
     Example:
         kvtrace sanitize out/

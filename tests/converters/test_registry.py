@@ -6,6 +6,7 @@ import pytest
 
 from kvtrace.converters.output import whole_file
 from kvtrace.converters.registry import Converter, converter_names, load_converter
+from kvtrace.registry import own_entries
 from kvtrace.schema.errors import BadSetting
 
 PLUGIN = """
@@ -29,7 +30,7 @@ broken = counting:BROKEN
 """
 
 
-@pytest.mark.parametrize("name", ["perfetto", "chrome", "csv", "report"])
+@pytest.mark.parametrize("name", [entry.name for entry in own_entries("converters")])
 def test_built_in_converters_implement_the_protocol(name):
     converter = load_converter(name)
 
@@ -39,9 +40,9 @@ def test_built_in_converters_implement_the_protocol(name):
 
 
 def test_unknown_converter_name_raises_an_error_that_lists_known_names():
-    with pytest.raises(BadSetting, match=r"no converter 'prefetto' .* one of perfetto, chrome"):
+    with pytest.raises(BadSetting, match=r"no converter 'prefetto' .* one of .*\bperfetto, "):
         load_converter("prefetto")
-    assert converter_names()[:3] == ("perfetto", "chrome", "csv")
+    assert {"perfetto", "chrome", "csv"} <= set(converter_names())
 
 
 @pytest.fixture
