@@ -34,7 +34,8 @@ class Rule:
     are judged only on request. Rules may share a `file`, whose `judge` then returns the verdicts of
     all of these rules; a rule about kernels' TTGIR has none. A violation of a `lint` rule changes
     no result, and is not useful in code that Inductor generated. A rule's page is
-    docs/rules/<id>.md.
+    docs/rules/<id>.md. A default rule that `narrows_sizes` ends the range of `kvtrace sizes` where
+    `judge`, called with ranges in place of numbers, does not prove it.
 
     `follows` has the ops of GPUs' dialects whose effect on what the rule judges is known; a kernel
     with another such op is *unknown*.
@@ -47,6 +48,7 @@ class Rule:
     file: str = ""
     default: bool = True
     lint: bool = False
+    narrows_sizes: bool = True
     follows: frozenset[str] = ADDRESSING
 
     @property
@@ -211,6 +213,8 @@ RULES: Final = _by_id(
         "look for a reversed comparison, or conditions that exclude each other",
         "rules.masks",
         lint=True,
+        # at a size without accesses, as to neighbors of one element, the mask is rightly false
+        narrows_sizes=False,
     ),
     Rule(
         "mask-always-true",

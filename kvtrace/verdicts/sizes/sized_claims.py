@@ -87,12 +87,8 @@ NOT_COVERED: Final = "the grid and the block size no longer cover every element"
 
 
 def rules_of_sizes() -> list[str]:
-    """Return the ids of the default rules that a size may violate, without mask-always-false.
-
-    At a size without accesses, as to neighbors of a single element, a mask is correctly false
-    in every lane.
-    """
-    return [rule.id for rule in RULES.values() if rule.default and rule.id != "mask-always-false"]
+    """Return the ids of the default rules that a size may violate."""
+    return [rule.id for rule in RULES.values() if rule.default and rule.narrows_sizes]
 
 
 def claims_of(call: Call) -> list[Claim]:
