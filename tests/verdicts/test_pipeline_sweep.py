@@ -15,7 +15,7 @@ from kvtrace.ir.asynchronous import Act, act_of, may_be_asynchronous
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.pipeline import rule
 from kvtrace.verdicts.pipeline.explore import explore
-from kvtrace.verdicts.pipeline.views import READS_EARLY, Fault
+from kvtrace.verdicts.pipeline.views import Fault
 from tests.kernels.catalog import CASES
 from tests.kernels.launched import Launched
 from tests.kernels.staged import (
@@ -36,7 +36,7 @@ MADE = {**KERNELS, "product by descriptors": described}
 
 def seen(module):
     """What an evaluation sees; None: it does not get to the end, or not for certain."""
-    nothing = Fault(READS_EARLY, module.op, module.op, None, (), (), "")
+    nothing = Fault("reads early", module.op, module.op, None, (), (), "")
     call = call_of(module)
     replay = rule._Replay(nothing)
     try:

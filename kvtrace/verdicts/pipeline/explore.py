@@ -40,11 +40,6 @@ from kvtrace.verdicts.pipeline.relevance import (
 )
 from kvtrace.verdicts.pipeline.state import Pending, State, Use
 from kvtrace.verdicts.pipeline.views import (
-    OVERWRITES,
-    READS_EARLY,
-    STORED_EARLY,
-    USED_EARLY,
-    WRITES_EARLY,
     CertainFault,
     Early,
     Fault,
@@ -437,12 +432,12 @@ class _Exploration:
     # -- faults ----------------------------------------------------------------------------------
 
     def _check_arrived(self, op: Op, view: View, state: State) -> None:
-        self._check_uses(READS_EARLY, op, view, state.copies(), state)
+        self._check_uses("reads early", op, view, state.copies(), state)
 
     def _check_free(self, op: Op, view: View, state: State) -> None:
-        self._check_uses(WRITES_EARLY, op, view, state.read(), state)
-        self._check_uses(STORED_EARLY, op, view, state.stores, state)
-        self._check_uses(OVERWRITES, op, view, state.copies(), state)
+        self._check_uses("writes early", op, view, state.read(), state)
+        self._check_uses("stored early", op, view, state.stores, state)
+        self._check_uses("overwrites", op, view, state.copies(), state)
 
     def _check_uses(
         self, kind: Early, op: Op, view: View, uses: Iterable[Use], state: State
@@ -475,7 +470,7 @@ class _Exploration:
         if isinstance(pending, Pending) and state.is_pending(pending):
             uses = next((uses for number, uses in state.products if number == pending.number), ())
             started_by, trips = (uses[0].op, uses[0].trips) if uses else (op, state.trips)
-            fault = Fault(USED_EARLY, op, started_by, None, state.trips, trips, state.doubt)
+            fault = Fault("used early", op, started_by, None, state.trips, trips, state.doubt)
             self._record_fault(fault)
 
     def _record_fault(self, fault: Fault) -> None:

@@ -28,26 +28,17 @@ from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.pipeline.contentless import Contentless, EmptyShared
 from kvtrace.verdicts.pipeline.explore import explore
 from kvtrace.verdicts.pipeline.partitions import find_disorder
-from kvtrace.verdicts.pipeline.views import (
-    OVERWRITES,
-    READS_EARLY,
-    STORED_EARLY,
-    USED_EARLY,
-    WRITES_EARLY,
-    Fault,
-    Findings,
-    View,
-)
+from kvtrace.verdicts.pipeline.views import Early, Fault, Findings, View
 from kvtrace.verdicts.verdict import Answer
 
 RULE: Final = "pipeline-order"
 
-_PREDICATES: Final = {
-    READS_EARLY: "reads {view}{when}, which {other} may not have filled yet",
-    WRITES_EARLY: "writes {view}{when}, which {other} may still be reading",
-    OVERWRITES: "writes {view}{when}, to which {other} may still be in flight",
-    STORED_EARLY: "writes {view}{when}, which {other} may still be reading",
-    USED_EARLY: "uses{when} the result of {other}, which may not be complete yet",
+_PREDICATES: Final[dict[Early, str]] = {
+    "reads early": "reads {view}{when}, which {other} may not have filled yet",
+    "writes early": "writes {view}{when}, which {other} may still be reading",
+    "overwrites": "writes {view}{when}, to which {other} may still be in flight",
+    "stored early": "writes {view}{when}, which {other} may still be reading",
+    "used early": "uses{when} the result of {other}, which may not be complete yet",
 }
 _NOUNS: Final = {
     Act.ALLOCATE: "a new tile", Act.READ: "a load", Act.WRITE: "a store", Act.COPY: "a copy",
@@ -194,7 +185,7 @@ def _view_text(view: View) -> str:
 # -- replay of a fault -----------------------------------------------------------------------------
 
 
-_FAULT_TEXTS: Final = {READS_EARLY: SEEN_READING, WRITES_EARLY: SEEN_WRITING}
+_FAULT_TEXTS: Final[dict[Early, str]] = {"reads early": SEEN_READING, "writes early": SEEN_WRITING}
 _LARGE_INTEGER: Final = 4096
 
 

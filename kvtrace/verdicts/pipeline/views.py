@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Final, Literal
+from typing import Literal
 
 from kvtrace.evaluate.types import value_type
 from kvtrace.ir import Op
@@ -103,12 +103,6 @@ def _shape(type_: object) -> tuple[int, ...]:
 
 Early = Literal["reads early", "writes early", "overwrites", "stored early", "used early"]
 """The kinds of faults."""
-
-READS_EARLY: Final = "reads early"
-WRITES_EARLY: Final = "writes early"
-OVERWRITES: Final = "overwrites"
-STORED_EARLY: Final = "stored early"
-USED_EARLY: Final = "used early"
 
 
 class Unexplored(KvtraceError):
