@@ -136,6 +136,6 @@ def _totals_by_work(
             if total is None:
                 unknown_works.add(work)
                 continue
-            previous = sums.get(work, (0, 0))
-            sums[work] = previous[0] + totals.launches, previous[1] + total
-    return {work: previous for work, previous in sums.items() if work not in unknown_works}
+            launches, sum_so_far = sums.get(work, (0, 0))
+            sums[work] = launches + totals.launches, sum_so_far + total
+    return {work: known for work, known in sums.items() if work not in unknown_works}

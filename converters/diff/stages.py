@@ -284,7 +284,7 @@ def _remove_matches(
     right: Counter[_PlacedOp],
     key: Callable[[_PlacedOp], tuple[str, ...]],
 ) -> Counter[str]:
-    """Remove pairs of ops with equal `same(op)` from both sides; return their number by op name."""
+    """Remove pairs of ops with equal `key(op)` from both sides; return their number by op name."""
     matches: Counter[str] = Counter()
     candidates: dict[tuple[str, ...], list[_PlacedOp]] = {}
     for op in right.elements():

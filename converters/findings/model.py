@@ -177,13 +177,12 @@ class Findings:
     """Findings ordered by severity and location, and counts of all verdicts.
 
     `listed` has proven accesses only if requested. `analyzed`: the pass `sanitizer` has judged all
-    calls of every run but those `left_out`; if not, there may be findings of some, or from
-    recording. `reasons` counts
-    unknown verdicts by reason. `rules` has the passes' rules by id. `lines` has recorded source
-    lines around the locations of `listed`, by file and line. `named` are rules that the user
-    requested by name. `left_out` has a sentence on each run of which nothing can be judged; its
-    kernels are *unknown*. `not_evaluated` has a sentence on each call whose evaluation failed,
-    and on each load that the compiler removed.
+    calls of every run but those `left_out`; if not, findings may be of some calls alone, or of the
+    recording. `reasons` counts unknown verdicts by reason. `rules` has the passes' rules by id.
+    `lines` has recorded source lines around the locations of `listed`, by file and line. `named`
+    are rules that the user requested by name. `left_out` has a sentence on each run of which
+    nothing can be judged; its kernels are *unknown*. `not_evaluated` has a sentence on each call
+    whose evaluation failed, and on each load that the compiler removed.
     `calls` counts the unique calls of the runs, `others` executions of other kernels by library.
     `unrecorded` has the named rules without a verdict for which something has to be recorded, each
     with a sentence on it.

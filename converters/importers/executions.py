@@ -426,9 +426,9 @@ def _add_launches(
     spans: Integers,
     requests: Integers,
 ) -> None:
-    """Write a launch for each request that started exactly one execution, of those in `where`.
+    """Write a launch for each request that started exactly one execution; graphs start several.
 
-    Graph launches start several. `columns["launch_seq"]` is set.
+    `columns["launch_seq"]` is set.
     """
     is_single = ~share_request(requests) & (columns["requested"] != NONE)
     is_single &= (columns["graph_id"] == NONE) & (columns["graph_node_id"] == NONE)
