@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kvtrace.capture.python_source import COMPILING
 from kvtrace.text import shorten
 
 if TYPE_CHECKING:
@@ -27,11 +28,11 @@ if TYPE_CHECKING:
 _LIBRARIES: Final = sys.stdlib_module_names | {"torch", "triton", "numpy", "kvtrace"}
 #: Names by which a program runs code or takes values that its text does not show.
 _HIDING: Final = frozenset((
-    "__import__", "environ", "eval", "exec", "getenv", "importlib", "input", "iterdir", "listdir",
-    "open", "read_bytes", "read_text", "runpy", "subprocess",
+    "__globals__", "__import__", "_getframe", "currentframe", "environ", "eval", "exec",
+    "f_globals", "get_objects", "getenv", "getmodule", "globals", "importlib", "input", "iterdir",
+    "listdir", "locals", "open", "read_bytes", "read_text", "runpy", "subprocess", "sys.modules",
+    "vars()",
 ))  # fmt: skip
-#: Decorators of functions that Triton compiles.
-_COMPILING: Final = frozenset(("triton.jit", "jit", "gluon.jit"))
 #: Options of an autotuner that change tensors.
 _HOOKS: Final = frozenset(("pre_hook", "post_hook", "reset_to_zero", "restore_value"))
 _DEFINING: Final = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)
@@ -131,7 +132,9 @@ def _launching_stacks(side: "Snapshot", run: "Run", gaps: list[str]) -> list[dic
 def _tree(text: str, kernels: Collection[str]) -> ast.Module | None:
     """Return the syntax tree of a text without kernels, and without numbers of launches."""
     try:
-        tree = _WithoutKernels().visit(ast.parse(text))
+        tree = ast.parse(text)
+        tree = tree if "__doc__" in text else _WithoutDocstrings().visit(tree)
+        tree = _WithoutKernels().visit(tree)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     numbers = _WithoutNumbers(kernels)
@@ -157,12 +160,19 @@ def _number_name(statement: ast.stmt) -> str:
     return target.id if is_number and isinstance(target, ast.Name) else ""
 
 
+class _WithoutDocstrings(ast.NodeTransformer):
+    """Removes statements that are a constant."""
+
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        return None if isinstance(node.value, ast.Constant) else self.generic_visit(node)
+
+
 class _WithoutKernels(ast.NodeTransformer):
     """Removes functions that Triton compiles; what an autotuner does to tensors stays."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
         decorators = [ast.unparse(decorator).partition("(")[0] for decorator in node.decorator_list]
-        if not _COMPILING.intersection(decorators):
+        if not COMPILING.intersection(decorators):
             return self.generic_visit(node)
         return [
             ast.copy_location(ast.Expr(decorator), decorator)
@@ -201,9 +211,9 @@ def _gaps(text: _Text, known: Collection[str], is_top: bool) -> Iterator[str]:
     `is_top`: the top level of its file led to the launch, and is recorded with all that it uses.
     """
     for node in ast.walk(text.tree):
-        if isinstance(node, ast.Name | ast.Attribute):
-            name = node.id if isinstance(node, ast.Name) else node.attr
-            if name in _HIDING:
+        if isinstance(node, ast.Name | ast.Attribute | ast.Call):
+            own = {ast.unparse(node)} if not isinstance(node, ast.Call) or not node.args else set()
+            for name in _HIDING & (own | {getattr(node, "attr", "")}):
                 yield f"{text.line(node.lineno)} uses {name}"
         if isinstance(node, ast.Import | ast.ImportFrom):
             for alias in node.names:
@@ -211,6 +221,8 @@ def _gaps(text: _Text, known: Collection[str], is_top: bool) -> Iterator[str]:
                 is_relative = isinstance(node, ast.ImportFrom) and node.level
                 bound = alias.asname or alias.name.partition(".")[0]
                 is_library = module.partition(".")[0] in _LIBRARIES and not is_relative
+                if module == "sys" and (alias.asname or alias.name == "modules"):
+                    yield f"{text.line(node.lineno)} uses sys as {bound}"
                 if not is_library and bound not in known:
                     yield f"the text of {bound}, of {text.line(node.lineno)}, was not recorded"
     for statement in () if is_top else text.tree.body:

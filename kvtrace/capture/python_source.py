@@ -21,6 +21,8 @@ _ASSIGNING: Final = frozenset({"=", "+=", "-=", "*=", "/=", "//=", "%=", "|=", "
 _BRACKETS: Final = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 #: First words of lines that continue the statement above.
 _CONTINUING: Final = frozenset({"else", "elif", "except", "finally"})
+#: Decorators of functions that Triton compiles.
+COMPILING: Final = frozenset({"triton.jit", "jit", "gluon.jit"})
 _SKIPPED: Final = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.ENDMARKER})
 __all__ = [
     "definition_line",
@@ -120,10 +122,6 @@ class _LogicalLine:
     def is_function(self) -> bool:
         return self.words[:1] == ["def"] or self.words[:2] == ["async", "def"]
 
-    @property
-    def defines(self) -> bool:
-        return self.is_function or self.words[:1] == ["class"]
-
 
 class _Statement:
     """A top-level statement: its lines, the names that it binds, and those that it reads."""
@@ -174,12 +172,8 @@ class Module:
         return [*used.values(), *self.always_kept]
 
     def code_lines(self) -> list[int]:
-        """Return the numbers of the statements that are no definitions of functions or classes."""
-        return [
-            statement.numbers.start
-            for statement in self._statements
-            if not any(line.defines for line in statement.lines if not line.depth)
-        ]
+        """Return the numbers of the statements that run more than the definition of a function."""
+        return [one.numbers.start for one in self._statements if _runs_code(one.lines)]
 
 
 def used_part(text: str, lines: Collection[int], *, outermost: bool = False) -> str:
@@ -341,6 +335,18 @@ def _module_statements(lines: Sequence[_LogicalLine]) -> list[list[_LogicalLine]
         else:
             statements.append([line])
     return statements
+
+
+def _runs_code(statement: Sequence[_LogicalLine]) -> bool:
+    """Return whether a statement is no kernel, and no function that importing it only defines.
+
+    A decorator, a class, and a call among a function's defaults may hand on or change anything.
+    """
+    decorators = [line for line in statement if line.words[0] == "@" and not line.depth]
+    if any("".join(line.words[1:]).partition("(")[0] in COMPILING for line in decorators):
+        return False
+    first = statement[0]
+    return not first.is_function or first.words.count("(") > 1
 
 
 def _is_always_kept(statement: Sequence[_LogicalLine]) -> bool:

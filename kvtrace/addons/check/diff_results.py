@@ -366,7 +366,10 @@ def _cause_text(launch: DigestedLaunch, result: DifferentResult, changes: str) -
         return f"{_summary(result)}: {changes}; {inputs}"
     text = f"{_summary(result)}; {inputs}"
     if launch.number:
-        return f"{text}: it draws random numbers, is not deterministic, or has other settings"
+        return (
+            f"{text}: it draws random numbers, is not deterministic, has other settings, or its "
+            "inputs differ in what hashes do not see, as the order of elements"
+        )
     if result.inputs:
         text = f"{_summary(result)}, though {inputs}: the kernel is not deterministic"
         text += ", or an input differed in lines that were not compared" if sampling else ""

@@ -4,6 +4,8 @@ import ast
 
 import pytest
 
+from kvtrace.capture.records import Frame
+from kvtrace.capture.running_texts import launching_files
 from kvtrace.converters.diff import compare
 from kvtrace.converters.diff.callers import _change, _Program, _Text
 from tests.converters.written_trace import Kernel, write_trace
@@ -153,3 +155,56 @@ def test_other_option_or_torch_is_not_known(tmp_path, run, expected):
     options = {"0002": run}
 
     assert evidence(tmp_path, HEAD + LAUNCH, HEAD + LAUNCH, **options) == ("not known", expected)
+
+
+REGISTRY = "REG = {}\ndef reg(f):\n    REG[f.__name__] = f\n    return f\n"
+FA = "def fa(n):\n    return torch.full((n,), 3.0)\n"
+NAMED = 'x = REG["fa"](9)\n'
+
+
+@pytest.mark.parametrize(
+    ("code", "is_known"),
+    [
+        (REGISTRY + "@reg\n" + FA + NAMED, False),
+        (REGISTRY + "@reg\n@torch.no_grad()\n" + FA + NAMED, False),
+        (REGISTRY + "class Fill:\n    @reg\n    def fa(n): return 3.0\n" + NAMED, False),
+        (REGISTRY + FA + "def unused(k=reg(fa)): pass\n" + NAMED, False),
+        ("FS = []\n@FS.append\n" + FA + "x = FS[0](9)\n", False),
+        ("import functools\n@functools.singledispatch\ndef made(n): pass\n"
+         "@made.register\ndef _(n: int): return torch.full((n,), 3.0)\nx = made(9)\n", False),
+        ("class Base: pass\nclass Kid(Base):\n    def made(self): return 3.0\n"
+         "x = Base.__subclasses__()[0]().made()\n", False),
+        ("class Base:\n    kids = []\n    def __init_subclass__(cls): Base.kids.append(cls)\n"
+         "class Kid(Base):\n    fill = 3.0\nx = Base.kids[0].fill\n", False),
+        (FA + 'x = globals()["f" + "a"](9)\n', False),
+        (FA + 'import sys\nx = getattr(sys.modules[__name__], "f" + "a")(9)\n', False),
+        (FA + 'import sys as s\nx = getattr(s.modules[__name__], "f" + "a")(9)\n', False),
+        (FA + 'x = vars()["f" + "a"](9)\n', False),
+        (FA + 'x = halved.__globals__["f" + "a"](9)\n', False),
+        (FA + "x = float(vars(torch)['pi'])\n", True),
+        (REGISTRY + "@reg\ndef other(n):\n    '''Not 3.0.'''  # 3.0\n" + FA, True),
+        ("def fa(n, k=3.0): return k\n", True),
+        ("@triton.jit\n" + FA, True),
+    ],
+)  # fmt: skip
+def test_changed_function_is_not_known_unless_nothing_runs_it(tmp_path, code, is_known):
+    before, after = (
+        recorded(tmp_path / side / "run.py", HEAD + text + LAUNCH)
+        for side, text in (("a", code), ("b", code.replace("3.0", "3.5")))
+    )
+
+    word, text = evidence(tmp_path, before, after)
+    same, _ = evidence(tmp_path / "same", before, before)
+
+    assert word == ("yes" if is_known else "not known")
+    assert is_known or "run.py:" in text
+    assert same == ("not known" if " uses " in text else "yes")
+
+
+def recorded(path, text):
+    """Return the part of a program that is recorded of it, when its last line launches."""
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    code = compile(text, str(path), "exec")
+    frame = Frame(str(path), text.count("\n"), 1, "<module>", code)
+    return next(launching_files([frame], "used")).content.decode()
