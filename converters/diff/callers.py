@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.capture.python_source import COMPILING
 from kvtrace.text import shorten
 
 if TYPE_CHECKING:
@@ -33,6 +32,8 @@ _HIDING: Final = frozenset((
     "listdir", "locals", "open", "read_bytes", "read_text", "runpy", "subprocess", "sys.modules",
     "vars()",
 ))  # fmt: skip
+#: Decorators of functions that Triton compiles, as `capture.python_source` has them.
+_COMPILING: Final = frozenset(("triton.jit", "jit", "gluon.jit"))
 #: Options of an autotuner that change tensors.
 _HOOKS: Final = frozenset(("pre_hook", "post_hook", "reset_to_zero", "restore_value"))
 _DEFINING: Final = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)
@@ -172,7 +173,7 @@ class _WithoutKernels(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
         decorators = [ast.unparse(decorator).partition("(")[0] for decorator in node.decorator_list]
-        if not COMPILING.intersection(decorators):
+        if not _COMPILING.intersection(decorators):
             return self.generic_visit(node)
         return [
             ast.copy_location(ast.Expr(decorator), decorator)
