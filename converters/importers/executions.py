@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from kvtrace.converters.importers.event_rows import EventRows
 from kvtrace.converters.importers.host_stacks import HostRanges
@@ -44,8 +45,9 @@ _UNKNOWN_SIZE: Final = (NONE, NONE, NONE)
 _NARROW: Final = frozenset({"device", "block_x", "block_y", "block_z", "registers", "weight"})
 #: Kinds of host events during which the device may wait, and the functions (without API) of each.
 _EVENTS: Final = ("synchronize", "allocate", "free", "allocate_host", UNEXECUTED)
-#: Indices of kinds of calls of which only those without an execution, or none, become events.
-_LAUNCH, _CAPTURE_BEGIN, _CAPTURE_END = range(_EVENTS.index(UNEXECUTED), len(_EVENTS) + 2)
+#: A launch becomes an event only if it has no execution, the begin and end of a capture never.
+_LAUNCH: Final = _EVENTS.index(UNEXECUTED)
+_CAPTURE_BEGIN, _CAPTURE_END = len(_EVENTS), len(_EVENTS) + 1
 _SYNCHRONIZING: Final = frozenset(
     {"DeviceSynchronize", "StreamSynchronize", "EventSynchronize", "CtxSynchronize"}
 )
@@ -177,8 +179,7 @@ class Executions:
         These are columns of `runs`; {} if there are no rows. `exact`: times are of nanoseconds.
         """
         self.events.add_host_ranges(self.host)
-        columns = dict(self._rows.arrays())
-        events = dict(self._events.arrays())
+        columns, events = dict(self._rows.arrays()), self._events.arrays()
         requests = self._requests.arrays()
         joined = joined_requests(requests, columns)
         rows.note(joined.note())
@@ -186,69 +187,68 @@ class Executions:
             _chosen(requests[name], joined.rows) for name in ("begin", "end", "thread")
         )
         host = self.host.ranges.arrays()
-        begins, ends = (
-            np.concatenate([requests[name], events[name], host[name]]) for name in ("begin", "end")
-        )
-        extent = (int(begins.min()), int(ends.max())) if begins.size else None
-        reason = impossible_times(columns, extent, serial=self._serial, exact=exact)
-        rows.note(impossible_note(reason, columns["name"], self._names.texts))
+        is_possible = self._mark_impossible(rows, columns, (requests, events, host), exact=exact)
         if self._without_begin:
             rows.note(f"{plural(self._without_begin, 'event')} without a begin, left out")
-        is_possible = reason == NONE
         events = _without_executed(rows, events, columns["correlation_id"][is_possible])
-        columns["impossible"] = reason
-        columns["stated_end"] = np.where(is_possible, NONE, columns["end"])
-        columns["end"] = np.where(is_possible, columns["end"], NONE)
         _clear_overflows(columns)
         moments = np.concatenate([request_begins, events["begin"]])
         stacks = self._stacks(rows, np.concatenate([thread, events["thread"]]), moments)
-        order = np.argsort(columns["start"], kind="stable")
-        count = order.size
+        count = is_possible.size
         columns |= {
             "requested": request_begins,
             "request_thread": self.host.native(thread),
             "stack_id": np.where(columns["stack_id"] == NONE, stacks[:count], columns["stack_id"]),
         }
         self.events.write(rows, shift)
-        written_columns = {
-            name: _shifted(name, values[order], shift) for name, values in columns.items()
-        }
-        add_calls(
-            rows,
-            written_columns,
-            self._names.texts,
-            _shifted("end", request_ends[order], shift),
-            joined.rows[order],
-        )
-        if count:
-            rows.columns(
-                "gpu_kernels",
-                written_columns,
-                {
-                    "name": self._names.texts,
-                    "kind": _KINDS,
-                    "members": self._members.texts,
-                    "impossible": tuple(REASONS),
-                },
-            )
-        if events["kind"].size:
-            numbers = np.arange(events["kind"].size)
-            event_columns = {name: _shifted(name, values, shift) for name, values in events.items()}
-            rows.columns(
-                "host_events",
-                {
-                    "record": numbers,
-                    **event_columns,
-                    "thread": self.host.native(events["thread"]),
-                    "stack_id": stacks[count:],
-                },
-                {"kind": _EVENTS},
-            )
+        self._write_executions(rows, columns, request_ends, joined.rows, shift)
+        self._write_host_events(rows, events, stacks[count:], shift)
         begins = np.concatenate([columns["start"][is_possible], events["begin"], host["begin"]])
         ends = np.concatenate([columns["end"][is_possible], events["end"], host["end"]])
         if not begins.size:
             return {}
         return {"started": int(begins.min()) + shift, "ended": int(ends.max()) + shift}
+
+    def _mark_impossible(
+        self, rows: RunRows, columns: dict[str, Integers],
+        others: tuple[Mapping[str, Integers], ...], *, exact: bool,
+    ) -> npt.NDArray[np.bool_]:  # fmt: skip
+        """Mark executions at impossible times with the reason; return a mask of the others.
+
+        `others` have begins and ends of all that the file has of the host.
+        """
+        begins, ends = (np.concatenate([o[name] for o in others]) for name in ("begin", "end"))
+        extent = (int(begins.min()), int(ends.max())) if begins.size else None
+        reason = impossible_times(columns, extent, serial=self._serial, exact=exact)
+        rows.note(impossible_note(reason, columns["name"], self._names.texts))
+        is_possible = np.asarray(reason == NONE)
+        columns["impossible"] = reason
+        columns["stated_end"] = np.where(is_possible, NONE, columns["end"])
+        columns["end"] = np.where(is_possible, columns["end"], NONE)
+        return is_possible
+
+    def _write_executions(
+        self, rows: RunRows, columns: Mapping[str, Integers], request_ends: Integers,
+        requests: Integers, shift: int,
+    ) -> None:  # fmt: skip
+        """Write executions in the order of their starts, with kernels, calls and launches."""
+        order = np.argsort(columns["start"], kind="stable")
+        written = {name: _shifted(name, values[order], shift) for name, values in columns.items()}
+        spans = _shifted("end", request_ends[order], shift)
+        add_calls(rows, written, self._names.texts, spans, requests[order])
+        if order.size:
+            texts = {"name": self._names.texts, "members": self._members.texts}
+            choices = {"kind": _KINDS, "impossible": tuple(REASONS)}
+            rows.columns("gpu_kernels", written, {**texts, **choices})
+
+    def _write_host_events(
+        self, rows: RunRows, events: Mapping[str, Integers], stacks: Integers, shift: int
+    ) -> None:
+        if stacks.size:
+            written = {name: _shifted(name, values, shift) for name, values in events.items()}
+            written |= {"thread": self.host.native(events["thread"]), "stack_id": stacks}
+            written["record"] = np.arange(stacks.size)
+            rows.columns("host_events", written, {"kind": _EVENTS})
 
     def _stacks(self, rows: RunRows, threads: Integers, moments: Integers) -> Integers:
         """Return the id of the host stack of each thread and moment; NONE if no range was open.

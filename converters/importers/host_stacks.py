@@ -81,11 +81,12 @@ def _set_stacks(
     index, count = 0, len(begins)
     for row, moment in zip(rows, moments, strict=True):
         while index < count and begins[index] <= moment:
-            begin = begins[index]
-            while open_ranges and open_ranges[-1][0] <= begin:
+            # A range that ends as another begins is its neighbor, and does not enclose it.
+            while open_ranges and open_ranges[-1][0] <= begins[index]:
                 open_ranges.pop()
             open_ranges.append((ends[index], names[index]))
             index += 1
+        # A range is open up to and at its end. An outer one may, by noise, end before an inner one.
         while open_ranges and open_ranges[-1][0] < moment:
             open_ranges.pop()
         stacks[row] = tuple([name for end, name in reversed(open_ranges) if end >= moment])
