@@ -157,9 +157,9 @@ class _Exploration:
             self._forward_pending(op, state)
         elif act is None or act is Act.STORE:
             self._check_operands(op, state)
+        if act is Act.FREE:
+            return [state]
         if act is not None:
-            if act is Act.FREE:
-                return [state]
             next_states = self._uses[act](op, state)
             if state.size > _MAX_IN_FLIGHT:
                 raise Unexplored(f"nothing waits for the operations that {op.name} starts")
@@ -180,54 +180,55 @@ class _Exploration:
         The loop may end after any trip.
         """
         head, body = op.regions[0].blocks[0], op.regions[-1].blocks[0]
-        counter = counter_of(op)
-        carried = head.arguments[counter is not None :]
+        counter_value = counter_of(op)
+        carried = head.arguments[counter_value is not None :]
         yielded = terminator(op, -1).group("passed")
         live, live_after = self._relevance.live(op), self._relevance.live(op, after=True)
         pending: deque[tuple[State, Counter | None]] = deque()
         for state in states:
-            first_state, counter_ = state.copy(), self._known_counter(op, counter, state)
+            first_state, counter = state.copy(), self._known_counter(op, counter_value, state)
             copy_values(first_state, op.group("initial"), carried, state)
-            if counter_ is not None:
-                first_state.values[counter_.value_id] = counter_.first
+            if counter is not None:
+                first_state.values[counter.value_id] = counter.first
             first_state.trips = (*state.trips, 0)
-            pending.append((first_state, counter_))
+            pending.append((first_state, counter))
         keys: set[object] = set()
         after_loop: dict[object, State] = {}
         while pending:
-            head_state, counter_ = pending.popleft()
-            if not self._add_state(keys, (head_state.key(live), counter_)):
+            head_state, counter = pending.popleft()
+            if not self._add_state(keys, (head_state.key(live), counter)):
                 continue
-            for leaving, next_trip in self._next_states(op, head_state, counter_):
+            trip_ends: list[State] = []
+            for leaving, next_trip in self._next_states(op, head_state, counter):
                 if leaving is not None:
                     self._leave_loop(leaving, live_after, after_loop)
-                for end_state in (
-                    [] if next_trip is None else self._explore_block(body, [next_trip])
-                ):
-                    next_state = end_state.copy()
-                    copy_values(next_state, yielded, carried, end_state)
-                    if counter_ is not None:
-                        next_state.values[counter_.value_id] = counter_.after(head_state)
-                    next_state.trips = (*head_state.trips[:-1], head_state.trips[-1] + 1)
-                    pending.append((next_state, counter_))
+                if next_trip is not None:
+                    trip_ends += self._explore_block(body, [next_trip])
+            for end_state in trip_ends:
+                next_state = end_state.copy()
+                copy_values(next_state, yielded, carried, end_state)
+                if counter is not None:
+                    next_state.values[counter.value_id] = counter.after(head_state)
+                next_state.trips = (*head_state.trips[:-1], head_state.trips[-1] + 1)
+                pending.append((next_state, counter))
         return list(after_loop.values())
 
-    def _known_counter(self, op: Op, counter: Value | None, state: State) -> Counter | None:
+    def _known_counter(self, op: Op, value: Value | None, state: State) -> Counter | None:
         """Return the counter of a loop if its numbers are known and relevant, else None."""
-        if counter is None or counter.id not in self._relevance.numbers:
+        if value is None or value.id not in self._relevance.numbers:
             return None
-        start, end, step = (known_value(value, state) for value in deciding(op))
+        start, end, step = (known_value(bound, state) for bound in deciding(op))
         if not (isinstance(start, int) and isinstance(end, int) and isinstance(step, int)):
             return None
-        return Counter(counter.id, start, end, step) if step > 0 else None
+        return Counter(value.id, start, end, step) if step > 0 else None
 
     def _next_states(
-        self, op: Op, head_state: State, counter_: Counter | None
+        self, op: Op, head_state: State, counter: Counter | None
     ) -> Iterator[tuple[State | None, State | None]]:
         """Yield the states after the loop and in a new trip (None: impossible), from its head."""
         head = op.regions[0].blocks[0]
         if counter_of(op) is not None:
-            is_over, leaving = counter_ and counter_.is_over(head_state), head_state.copy()
+            is_over, leaving = counter and counter.is_over(head_state), head_state.copy()
             copy_values(leaving, head.arguments[1:], op.results, head_state)
             yield None if is_over is False else leaving, None if is_over else head_state.copy()
             return

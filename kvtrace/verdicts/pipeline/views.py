@@ -84,6 +84,7 @@ def viewed(op: Op, view: View, index: int | None) -> View:
         return replace(view, axes=None)
     if act is Act.RETYPE:  # layouts differ, so the bytes may be anywhere
         return replace(whole_buffer(view.buffer), axes=None, exact=False)
+    assert act is Act.PART
     extents = _shape(op.results[0].type)
     for axis, (start, extent) in enumerate(zip(attribute(op, "offsets"), extents, strict=True)):
         view = view.within(axis, start, start + extent)
