@@ -9,12 +9,13 @@ a row of its own. Where that is not known, as of some ranks alone, collectives a
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kvtrace.converters.diff.model import (
     DeviceDifference,
@@ -196,7 +197,7 @@ def _take_waiting(others: dict[Named, Executions], transfers: Transfers) -> Exec
     for name, waited in transfers.waiting.items():
         executions = others.get(name)
         if executions is None or executions.executions != waited.size:
-            continue
+            continue  # not the executions that waited, so that no waiting is subtracted
         rest_ns = executions.device_ns - int(waited.sum())
         median_ns = float(np.median(transfers.moving[name]))
         others[name] = Executions(waited.size, rest_ns, median_ns)
@@ -315,51 +316,51 @@ _UNLAUNCHED: Final = """
     SELECT name, kind, bytes, run, record, "start", ns FROM execution_times
     WHERE call_id IS NULL AND launch_seq IS NULL AND steady
 """
-#: Executions by name; of more than `MOST_TIMES` of a name, some that are evenly spread.
+#: Executions by name; of more than `MOST_TIMES` of a name, one in `stride`, evenly spread.
 _SAMPLED: Final = f"""
     SELECT t.name, t.kind, t.bytes, t.run::VARCHAR AS run, t.record, t.ns FROM ({_UNLAUNCHED}) t
     JOIN (
-        SELECT name, kind, ceil(count(*) / {MOST_TIMES}) AS every FROM ({_UNLAUNCHED})
+        SELECT name, kind, ceil(count(*) / {MOST_TIMES}) AS stride FROM ({_UNLAUNCHED})
         GROUP BY name, kind
     ) n ON n.name IS NOT DISTINCT FROM t.name AND n.kind IS NOT DISTINCT FROM t.kind
-    WHERE {spread("t.record")} * n.every < {STEPS} ORDER BY t.name, t.kind, t.run, t."start"
+    WHERE {spread("t.record")} * n.stride < {STEPS} ORDER BY t.name, t.kind, t.run, t."start"
 """  # noqa: S608
 
 
 def _samples(
     side: "Snapshot", chosen: set[Named], works: dict[tuple[object, ...], int]
 ) -> dict[Named, Samples]:
-    """Return the times of executions without a launch by name; `works` numbers equal work."""
+    """Return the times of executions without a launch by name, of collectives the transfers.
+
+    Executions of the same name, bytes and grid are the same work, which `works`, shared by both
+    sides, numbers.
+    """
     with open_times(side.trace, side.runs, "execution_times") as database:
         rows = database.sql(_SAMPLED).to_arrow_table()
-    runs = np.array([run.run_id for run in side.runs])
-    order = np.argsort(runs)
-    run = order[np.searchsorted(runs[order], rows["run"].to_numpy().astype(runs.dtype))]
-    rows = _with_grids(side, rows, run)
-    codes, examples = combined_codes([rows[name] for name in ("name", "bytes", *_GRID)])
-    work = np.array(
-        [
-            works.setdefault(tuple(row.values()), len(works))
-            for row in rows.select(["name", "bytes", *_GRID]).take(pa.array(examples)).to_pylist()
-        ]
-    )[codes]
-    names, examples = combined_codes([rows[name] for name in ("name", "kind")])
-    samples: dict[Named, list[Integers]] = {}
-    for code, row in enumerate(rows.select(["name", "kind"]).take(pa.array(examples)).to_pylist()):
-        named = _named(row["name"], row["kind"])
-        if named in chosen:
-            samples.setdefault(named, []).append(np.flatnonzero(names == code))
+    run_ids = pa.array([run.run_id for run in side.runs], pa.string())
+    run = integers(pc.index_in(rows["run"], run_ids))
+    code, distinct_works = _distinct(_with_grids(side, rows, run), ("name", "bytes", *_GRID))
+    work = np.array([works.setdefault(key, len(works)) for key in distinct_works])[code]
     ns, record = integers(rows["ns"]).copy(), integers(rows["record"])
     for number in np.unique(run).tolist():
         of_run = run == number
         run_id = side.runs[number].run_id
         ns[of_run] = side.executions.transfers.replaced(run_id, record[of_run], ns[of_run])
-    return {
-        named: _as_samples(
-            *(column[np.sort(np.concatenate(of_name))] for column in (work, run, ns))
-        )
-        for named, of_name in samples.items()
-    }
+    code, symbols = _distinct(rows, ("name", "kind"))
+    rows_of: dict[Named, list[Integers]] = {}  # of several symbols that are shown as the same name
+    for number, symbol_and_kind in enumerate(symbols):
+        named = _named(*symbol_and_kind)
+        if named in chosen:
+            rows_of.setdefault(named, []).append(np.flatnonzero(code == number))
+    in_order = {named: np.sort(np.concatenate(parts)) for named, parts in rows_of.items()}
+    return {named: _as_samples(work[i], run[i], ns[i]) for named, i in in_order.items()}
+
+
+def _distinct(rows: pa.Table, names: Sequence[str]) -> tuple[Integers, list[tuple[Any, ...]]]:
+    """Return each row's index in the distinct values of some columns, and these values."""
+    code, examples = combined_codes([rows[name] for name in names])
+    values = rows.select(names).take(pa.array(examples)).to_pylist()
+    return code, [tuple(row.values()) for row in values]
 
 
 def _with_grids(side: "Snapshot", rows: pa.Table, run: Integers) -> pa.Table:

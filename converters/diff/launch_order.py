@@ -30,6 +30,8 @@ def order_note(
     if len(before.runs) != 1 or len(after.runs) != 1 or not matched:
         return None
     names = [after_key.name for _, after_key in matched]
+    # In one pass: whether both sides have the same launches in any order (by counts of each kernel,
+    # and by sums of works), and at which launch kernels, or only arguments (works), first differ.
     counts, works = np.zeros((2, len(names)), np.int64), np.zeros(2, np.uint64)
     compared, first_differences = 0, dict[str, tuple[int, str, str]]()
     sides = zip((before, after), zip(*matched, strict=True), strict=True)
@@ -47,9 +49,9 @@ def order_note(
         compared += pair[0].size
     if (counts[0] != counts[1]).any():
         return None
-    first = first_differences.get("kernel")
-    if first is None and works[0] == works[1]:
-        first = first_differences.get("work")
+    # Other arguments are another order only of the same works.
+    columns = ("kernel", "work") if works[0] == works[1] else ("kernel",)
+    first = next((first_differences[c] for c in columns if c in first_differences), None)
     if first is None:
         return None
     index, earlier, later = first

@@ -1,6 +1,7 @@
 """Times of steady launches, or of executions: all of a kernel, or evenly spread ones of many.
 
-Example: of a kernel that was launched 42,000 times, every sixth launch is chosen, which are 7,000.
+Example: a kernel that was launched 42,000 times has the stride 6: 7,000 launches are chosen.
+A call's *place* is its number among the calls of all runs of a side (`RunCalls`).
 """
 
 from collections.abc import Sequence
@@ -60,17 +61,13 @@ class TimeStore:
             self._variant[calls.place] = calls.variant
             self._work[calls.place] = calls.work
             self._run[calls.place] = number
-        variants = int(self._variant.max(initial=-1)) + 1
-        variant = narrow(self._variant)[place]
-        self._order = narrow(np.argsort(variant, kind="stable"))
-        self._first = np.append(0, np.cumsum(np.bincount(variant, minlength=variants)))
+        self._order, self._first_time = _grouped(narrow(self._variant)[place])
         self._place, self._ns = place[self._order], ns[self._order]
-        self._places = np.argsort(self._variant, kind="stable")
-        self._first_place = np.append(0, np.cumsum(np.bincount(self._variant, minlength=variants)))
+        self._places, self._first_place = _grouped(self._variant)
 
     def of(self, variants: Sequence[int]) -> Samples:
         """Return the times of some variants, in the order of launches."""
-        rows = _index_ranges(self._first, variants)
+        rows = _index_ranges(self._first_time, variants)
         if len(variants) > 1:
             rows = rows[np.argsort(self._order[rows], kind="stable")]
         place = self._place[rows]
@@ -80,6 +77,12 @@ class TimeStore:
         counts = summed_by(number, self._launched[all_places])
         is_launched = counts > 0
         return Samples(work, run, self._ns[rows], works[is_launched], counts[is_launched])
+
+
+def _grouped(variant: Integers) -> tuple[Integers, Integers]:
+    """Return the rows by variant, and at which of these each variant begins, and the last ends."""
+    order = narrow(np.argsort(variant, kind="stable"))
+    return order, np.append(0, np.cumsum(np.bincount(variant)))
 
 
 def _index_ranges(first: Integers, variants: Sequence[int]) -> Integers:
@@ -116,11 +119,11 @@ def read_samples(
     # A row of a sampled recording stands for several launches.
     rows_in_all = sum(row_count(trace, run, kind.table) for run in runs)
     rows_per_launch = min(1.0, rows_in_all / weights) if weights else 1.0
-    every = np.ceil(summed_by(kernel, launched) * rows_per_launch / MOST_TIMES).astype(np.int64)
+    stride = np.ceil(summed_by(kernel, launched) * rows_per_launch / MOST_TIMES).astype(np.int64)
     chosen = pa.concat_tables([
         pa.table({
             "run": pa.array([run.run_id] * calls.call.size, pa.string()), "call_id": calls.call,
-            "place": calls.place, "every": np.maximum(every[kernel[calls.place]], 1),
+            "place": calls.place, "stride": np.maximum(stride[kernel[calls.place]], 1),
         })
         for run, calls in zip(runs, places, strict=True)
     ])  # fmt: skip
@@ -129,7 +132,7 @@ def read_samples(
         times = database.sql(
             f"SELECT c.place, t.ns FROM {kind.view} t "  # noqa: S608
             "JOIN chosen_calls c ON c.run = t.run AND c.call_id = t.call_id "
-            f"WHERE t.steady AND {spread(f't.{kind.key}')} * c.every < {STEPS} "
+            f"WHERE t.steady AND {spread(f't.{kind.key}')} * c.stride < {STEPS} "
             f"ORDER BY t.run, t.{kind.key}"
         ).to_arrow_table()
     return TimeStore(places, launched, integers(times["place"]), integers(times["ns"]))

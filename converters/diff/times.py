@@ -72,13 +72,14 @@ class Samples:
 
     def evenly(self, counts: Whole) -> "Samples":
         """Return an even selection with so many samples of each of `works`."""
-        number = np.searchsorted(self.works, self.work)
-        order = np.argsort(number, kind="stable")
-        present = np.bincount(number, minlength=self.works.size)
-        position = np.arange(order.size) - np.repeat(np.cumsum(present) - present, present)
-        wanted, available = (each[number[order]] for each in (counts, present))
-        is_last = (position + 1) * wanted // available > position * wanted // available
-        return self._selected(np.sort(order[is_last]))
+        index = np.searchsorted(self.works, self.work)
+        by_work = np.argsort(index, kind="stable")
+        present = np.bincount(index, minlength=self.works.size)
+        wanted, available = (np.repeat(each, present) for each in (counts, present))
+        # Two of five samples are those at which 2/5, 4/5, 6/5, 8/5, 10/5 reaches a whole number.
+        position = _positions(present)
+        is_chosen = (position + 1) * wanted // available > position * wanted // available
+        return self._selected(np.sort(by_work[is_chosen]))
 
     def _selected(self, rows: npt.NDArray[np.generic]) -> "Samples":
         columns = {name: getattr(self, name)[rows] for name in ("work", "run", "ns")}
@@ -241,19 +242,26 @@ def _drawn_launch_ranks(n: int, random: np.random.Generator) -> Whole:
 
 
 def _block_medians(side: Samples) -> Real:
-    """Return the medians of blocks of consecutive launches, at most `_BLOCKS_PER_RUN` per run."""
-    counts = np.bincount(side.run)
-    counts = counts[counts > 0]
-    blocks = np.clip(counts // _LEAST_LAUNCHES, 1, _BLOCKS_PER_RUN)
-    first_block = np.cumsum(blocks) - blocks
-    number = np.arange(int(blocks.sum())) - np.repeat(first_block, blocks)
-    sizes = np.repeat(counts // blocks, blocks) + (number < np.repeat(counts % blocks, blocks))
-    # Sorted by block and time: of whole numbers, which is faster than by two columns.
+    """Return the medians of blocks of consecutive launches, at most `_BLOCKS_PER_RUN` per run.
+
+    The blocks of a run have the same size, or one launch more: 62 launches are 2 of 6 and 10 of 5.
+    """
+    launches = np.bincount(side.run)
+    launches = launches[launches > 0]
+    blocks = np.clip(launches // _LEAST_LAUNCHES, 1, _BLOCKS_PER_RUN)
+    has_one_more = _positions(blocks) < np.repeat(launches % blocks, blocks)
+    sizes = np.repeat(launches // blocks, blocks) + has_one_more
+    # Sorted by block and time as one number, block · span + time: faster than by two columns.
     ns = side.ns[np.argsort(side.run, kind="stable")].astype(np.int64)
     span = int(ns.max(initial=0)) + 1
     ns = np.sort(np.repeat(np.arange(sizes.size), sizes) * span + ns) % span
     first = np.cumsum(sizes) - sizes
     return np.asarray((ns[first + (sizes - 1) // 2] + ns[first + sizes // 2]) / 2)
+
+
+def _positions(sizes: Whole) -> Whole:
+    """Return each item's position in its group, given the groups' sizes: [2, 3] → 0 1 0 1 2."""
+    return np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
 
 
 def _drawn_block_ranks(n: int, random: np.random.Generator) -> tuple[Whole, ...]:
