@@ -122,7 +122,7 @@ def _combined(
             combined[meaning] = None
         elif recorded.same != "not known" and meaning.output is not None:
             combined[recorded] = None
-        else:
+        else:  # recorded results of some calls do not decide a whole kernel (output None)
             evidence = f"{meaning.evidence}; {recorded.evidence}"
             combined[
                 replace(meaning, text=f"{meaning.text}; {recorded.evidence}", evidence=evidence)
@@ -130,6 +130,7 @@ def _combined(
     compared_outputs = {(meaning.kernel, meaning.output) for meaning in meanings}
     kernels = {meaning.kernel for meaning in meanings}
     for meaning in kept:
+        # Beside the above: equality of an output that IR did not compare, and any difference.
         is_new = meaning.same == "yes" and (meaning.kernel, meaning.output) not in compared_outputs
         if is_new or meaning.same == "no" or meaning.kernel not in kernels:
             combined[meaning] = None

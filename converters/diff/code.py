@@ -81,12 +81,14 @@ def compare_code(
     """
     language = {"llir": "llvm", "ptx": "ptx"}.get(stage, "mlir")
     a, b = _read_code(language, before), _read_code(language, after)
+    # First as the texts are: pairs of equal lines, and b's other lines with a's names.
     pairs, foreign = _consistent_pairs(a, b, _align(a.keys, b.keys))
     if len(pairs) == len(a.lines) == len(b.lines):
         return None
     script = _script(a, b, pairs, foreign)
     all_lines = tuple(_with_context(script))
     whole = tuple(mark + line for mark, line in script)
+    # Then with numbers replaced; a pair whose keys differ is equal but for the replaced numbers.
     substitutions = _sufficient_substitutions(a, b) or dict(expected or {})
     substituted_pairs = [
         pair
@@ -233,6 +235,7 @@ class _NameMapping:
         for x, y in matches:
             if self.forward.get(x) == y:
                 continue
+            # Both names are bound anew, so each loses its earlier partner.
             self.backward.pop(self.forward.get(x, ""), None)
             self.forward.pop(self.backward.get(y, ""), None)
             self.forward[x], self.backward[y] = y, x

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from kvtrace.converters.diff.snapshot import Snapshot
     from kvtrace.schema.trace import Run, Trace
 
+#: Artifacts of recorded contents by argument and variant (`grouped`, as in `recorded_inputs`).
 _CONTENTS: Final = """
     WITH entry AS (
         SELECT run, call_id, kernel_id, unnest(args) AS arg, unnest(range(len(args))) AS position
@@ -95,10 +96,10 @@ def differing_inputs(
     for old_key, key in matched:
         views, new_views = before.inputs.views.get(old_key, {}), after.inputs.views.get(key, {})
         for name in sorted(views.keys() & new_views.keys()):
-            moved = views[name] - new_views[name], new_views[name] - views[name]
-            tensors, new_tensors = ({tensor for tensor, _ in side} for side in moved)
-            if tensors and tensors == new_tensors:
-                begin, new_begin = (min(side)[1] for side in moved)
+            of_one_side = views[name] - new_views[name], new_views[name] - views[name]
+            tensors, new_tensors = ({tensor for tensor, _ in side} for side in of_one_side)
+            if tensors and tensors == new_tensors:  # so they differ only in where they begin
+                begin, new_begin = (min(side)[1] for side in of_one_side)
                 yield (
                     f"{name} of {key.name} begins at byte {new_begin} of its storage, "
                     f"at {begin} before"

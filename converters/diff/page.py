@@ -75,18 +75,17 @@ class PageTexts:
         """
         differences = []
         for stage, before, after in variant.artifacts:
-            if stage not in code_stages() or (variant.code and variant.code.stage == stage):
+            is_shown = variant.code and variant.code.stage == stage
+            if before == after or stage not in code_stages() or is_shown:
                 continue
-            texts = [
-                self._text(side, sha) for side, sha in enumerate((before, after)) if before != after
-            ]
-            if len(texts) < 2 or texts[0] is None or texts[1] is None:
+            old, new = self._text(0, before), self._text(1, after)
+            if old is None or new is None:
                 continue
-            line_counts = [text.count("\n") for text in texts if text is not None]
+            line_counts = old.count("\n"), new.count("\n")
             if max(line_counts) > _MOST_LINES or sum(line_counts) > self._lines:
                 continue
             self._lines -= sum(line_counts)
-            code = compare_code(stage, texts[0], texts[1])
+            code = compare_code(stage, old, new)
             if code is not None:
                 differences.append((stage, code))
         return differences
@@ -316,7 +315,7 @@ def _int_or_none(text: str | None) -> int | None:
 
 
 def _source(source: SourceDifference, whole: bool) -> dict[str, Any]:
-    lines = source.whole if whole else source.lines[2:]
+    lines = source.whole if whole else source.lines[2:]  # without the names of both files
     first = source.first_lines if whole else (None, None)
     return {
         "removed": source.removed,

@@ -136,11 +136,14 @@ class Snapshot:
 def take_snapshot(selection: Selection, label: str) -> Snapshot:
     """Return the snapshot of a selection's runs; `label` names the side.
 
+    Sums come from DuckDB: `prepare` makes its tables of calls, `add_figures` those of their times
+    and work, which `kernel_medians`, `device_executions` and `fill_…` (into `variants`) read.
+
     Raises:
         DamagedFile, NewerFormat: as the reader of the trace.
     """
     trace, runs = selection.trace, tuple(selection.runs)
-    add_up(trace, runs)
+    add_up(trace, runs)  # before figures are read, which come from the sums it writes
     texts = {name: stage.texts(selection) for name, stage in earlier_stages().items()}
     variants, members = _variants(trace, runs, texts)
     keys = [variant.key for variant in variants]
@@ -167,7 +170,7 @@ def take_snapshot(selection: Selection, label: str) -> Snapshot:
         kernels.setdefault(variant.key, []).append(variant)
     host = read_samples(HOST, trace, runs, places, kernel_numbers, host_figures.calls)
     device = read_samples(DEVICE, trace, runs, places, kernel_numbers, device_figures.calls)
-    close_times(trace, runs)
+    close_times(trace, runs)  # after the last query of times
     earlier = {_hash(text): text for written in texts.values() for text in written.values()}
     return Snapshot(
         label, trace, runs, kernels, medians, ops.num_rows > 0, earlier,
@@ -353,16 +356,11 @@ def _context_facts(runs: Sequence[Run]) -> dict[str, str]:
     if not runs:
         return {}
     first = runs[0]
-    facts: dict[str, str] = {}
-    for name, value in (
-        ("commit", first.git_commit),
-        ("uncommitted changes", first.git_dirty),
-        ("command", first.command),
-        ("mode", first.mode),
-        ("processes", len(runs)),
-    ):
-        if value is not None:
-            facts[name] = str(value)
+    recorded = {
+        "commit": first.git_commit, "uncommitted changes": first.git_dirty,
+        "command": first.command, "mode": first.mode, "processes": len(runs),
+    }  # fmt: skip
+    facts = {name: str(value) for name, value in recorded.items() if value is not None}
     facts.update({f"version of {name}": value for name, value in first.versions.items()})
     devices = ", ".join(str(device.get("name")) for device in first.devices)
     return {**facts, "devices": devices} if devices else facts

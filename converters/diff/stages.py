@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kvtrace.converters.diff.added import earlier_stages
@@ -70,28 +71,25 @@ def sass_classes(listing: str) -> Counter[str]:
 def class_difference(stage: str, before: Counter[str], after: Counter[str]) -> StageDifference:
     """Return the classes whose number of instructions differs."""
     names = sorted(before.keys() | after.keys(), key=_class_order)
-    return StageDifference(
-        stage,
-        tuple(
-            CountChange(name, before[name], after[name])
-            for name in names
-            if before[name] != after[name]
-        ),
-    )
+    return StageDifference(stage, _count_changes(names, before, after))
+
+
+def _count_changes(
+    names: Iterable[str], before: Counter[str], after: Counter[str]
+) -> tuple[CountChange, ...]:
+    changes = (CountChange(name, before[name], after[name]) for name in names)
+    return tuple(change for change in changes if change.before != change.after)
 
 
 def _class_order(name: str) -> tuple[int, str]:
     """Return a class's sort key: local memory (spills, arrays) first, all instructions last."""
-    class_names = [
-        class_name.partition(",")[0] for _, class_name in (*_PTX_CLASSES, *_SASS_CLASSES)
-    ]
+    names = [text.partition(",")[0] for _, text in (*_PTX_CLASSES, *_SASS_CLASSES)]
     name_without_width = name.partition(",")[0]
-    if name_without_width in class_names:
-        return (
-            -1 if name_without_width.startswith("local") else class_names.index(name_without_width),
-            name,
-        )
-    return (len(class_names) + (name == TOTAL), name)
+    if name_without_width.startswith("local"):
+        return -1, name
+    if name_without_width in names:
+        return names.index(name_without_width), name
+    return len(names) + (name == TOTAL), name
 
 
 def _counts_by_class(names: list[str], classes: tuple[tuple[str, str], ...]) -> Counter[str]:
@@ -178,11 +176,10 @@ def stage_differences(
 
     """
     differences = []
-    early_stages = first_stages()
-    same_stages = early_stages[: early_stages.index(first) if first in early_stages else None]
+    same_stages = set(takewhile(lambda stage: stage != first, first_stages()))
     for stage in (*earlier_stages(), *_STAGES):
-        hashes = a.stages.get(stage), b.stages.get(stage)
-        if hashes[0] is None or hashes[1] is None or hashes[0] == hashes[1] or stage in same_stages:
+        before, after = a.stages.get(stage), b.stages.get(stage)
+        if before is None or after is None or before == after or stage in same_stages:
             continue
         difference = _stage_difference(pairing, stage, a, b, numbers)
         if difference is not None:
@@ -266,14 +263,10 @@ def structural_difference(
     only_before, only_after = a - b, b - a
     moved = _remove_matches(only_before, only_after, lambda op: (op.name, op.key))
     altered = _remove_matches(only_before, only_after, lambda op: (op.name,))
-    counts_by_name = [Counter(op.name for op in side.elements()) for side in (a, b)]
+    by_name = [Counter(op.name for op in side.elements()) for side in (a, b)]
     return StageDifference(
         stage,
-        counts=tuple(
-            CountChange(name, counts_by_name[0][name], counts_by_name[1][name])
-            for name in sorted(counts_by_name[0].keys() | counts_by_name[1].keys())
-            if counts_by_name[0][name] != counts_by_name[1][name]
-        ),
+        counts=_count_changes(sorted(by_name[0].keys() | by_name[1].keys()), *by_name),
         moved=tuple(sorted(moved.items())),
         altered=tuple(sorted(altered.items())),
     )
