@@ -30,21 +30,24 @@ _KINDS: Final = {
 class EnvelopeRow:
     """One quantity of a kernel, such as a size: its safe range, and the values that end the range.
 
-    `first_bad` is the least value above the range that is a problem of this `kind`: overflow,
-    tensor (an access leaves its tensor), rule (another rule is violated, or elements of an output
-    stay unwritten), grid, argument (it no longer fits its type), constants (the blocks no longer
-    cover the quantity), none, or unknown, for `reason`; unseen, if all launches had one value and
-    nothing is known of others. An overflow with a `reason` is the first wrap, and values before it
-    are unknown; after another bad value, an integer wraps around from `wraps_from` on, as `wrap`
-    says. `expression` is what wraps around. `contract` is the range as text, from `low` to `high`;
-    None if no value is proven. The range assumes `along` (other quantities that change with this
-    one), which the launches of `basis` suggest. `last_bad` is the greatest value below the range
-    that is a problem, described by `below` and `below_kind`. If it is None, `below` is the reason
-    why it is unknown, or "". `equal` names the other quantities that had the same value in all
-    recorded launches. Other sizes are those of the recorded launch with the sizes `base`: of
-    `bases`, the one with the narrowest range; `untried` others were not tried for want of time.
-    `written` has the sizes at which a launch was evaluated and left no element of an output
-    unwritten, where recorded launches leave none.
+    Range: `contract` is it as text, from `low` to `high`; None if no value is proven. It assumes
+    `along` (other quantities that change with this one), which the launches of `basis` suggest.
+    `equal` names the other quantities that had the same value in all recorded launches. Other sizes
+    are those of the recorded launch with the sizes `base`: of `bases`, the one with the narrowest
+    range; `untried` others were not tried for want of time. `written` has the sizes at which a
+    launch was evaluated and left no element of an output unwritten, where recorded launches leave
+    none.
+
+    Upper end: `first_bad` is the least value above the range that is a problem of this `kind`:
+    overflow, tensor (an access leaves its tensor), rule (another rule is violated, or elements of
+    an output stay unwritten), grid, argument (it no longer fits its type), constants (the blocks no
+    longer cover the quantity), none, or unknown, for `reason`; unseen, if all launches had one
+    value and nothing is known of others. An overflow with a `reason` is the first wrap, and values
+    before it are unknown; after another bad value, an integer wraps around from `wraps_from` on, as
+    `wrap` says. `expression` is what wraps around.
+
+    Lower end: `last_bad` is the greatest value below the range that is a problem, described by
+    `below` and `below_kind`. If it is None, `below` is the reason why it is unknown, or "".
     """
 
     quantity: str
@@ -188,19 +191,17 @@ def _row_text(row: EnvelopeRow, base: str | None) -> str:
     if row.kind == "unseen":
         start = "" if row.low == row.high else f"{proven}; "
         return f"{start}no launch had a larger one, so that beyond is unknown: {row.reason}"
-    if row.kind == "unknown" and proven is None:
-        text = f"unknown: {row.reason}{location}"
-    elif row.kind == "unknown":
-        text = f"{proven}; beyond that unknown: {row.reason}{location}"
+    if row.kind == "unknown":
+        start = f"{proven}; beyond that unknown" if proven else "unknown"
+        text = f"{start}: {row.reason}{location}"
     elif row.first_bad is None:
         text = f"no bad value: {proven}"
     elif row.first_bad == row.recorded and proven is None:
         text = f"already bad: {row.what}{location}; no size is proven safe"
     else:
-        text = f"first bad {row.first_bad:,}"
-        if row.kind in _OTHER_VARIANT:
-            text = f"another variant from {row.first_bad:,} on"
-        text += f": {row.what}{location}; {proven or assumed}"
+        is_variant, value = row.kind in _OTHER_VARIANT, f"{row.first_bad:,}"
+        end = f"another variant from {value} on" if is_variant else f"first bad {value}"
+        text = f"{end}: {row.what}{location}; {proven or assumed}"
         text += f"; between, unknown: {row.reason}" if row.reason else ""
     if row.wraps_from is not None:
         text += f"; from {row.wraps_from:,} on, {row.wrap}"

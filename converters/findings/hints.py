@@ -19,8 +19,9 @@ _HINTS: Final = {
     ("out-of-view", "store"): f"it overwrites its neighbor {_NEIGHBOR}",
     ("out-of-view", "atomic"): f"it updates its neighbor {_NEIGHBOR}",
 }
-#: Start of the reason for a violation of an access with a mask.
-_MASKED: Final = "the mask admits "
+#: Phrases of reasons, which decide the hint since a trace has no more than the sentence: those of
+#: `rules/bounds_witnesses.py` on masked accesses and their tensors, and of `verdicts/judge.py`.
+_MASKED, _STRIDED, _WRAPS = "the mask admits ", " and strides ", "wraps around"
 _GENERATED: Final = (
     "Inductor wrote this kernel: keep the line that it comes from out of the compiled graph "
     "(torch.compiler.disable), and report it to PyTorch"
@@ -58,12 +59,12 @@ def hint_for(
     if generated and row["severity"] == "error":
         mask = f"{reason}. " if reason.startswith(_MASKED) else ""
         return mask + _GENERATED
-    if rule in ("out-of-bounds", "out-of-view") and "wraps around" in reason:
+    if rule in ("out-of-bounds", "out-of-view") and _WRAPS in reason:
         return "compute the offset in 64 bits: .to(tl.int64) before the product or sum that wraps"
     if rule == "out-of-bounds" and (row["past_end_bytes"] or 0) < 0:
         return "keep the offset at 0 or above: shift the start, or mask these lanes off"
     if rule == "out-of-bounds" and reason.startswith(_MASKED):
-        if " and strides " in reason:
+        if _STRIDED in reason:
             return f"{reason}: pass its strides, or a contiguous copy (.contiguous())"
         return f"{reason}: narrow the mask, or pass the size that {row['arg']} has"
     text = rules.get(rule, RuleText())

@@ -235,13 +235,14 @@ class Findings:
             return f"nothing was judged: no launch of Triton's, but {others_text(self.others)}"
         if not self.calls:
             return "nothing was judged: no kernel was launched while this trace was recorded"
+        if self.judges_nothing and self.left_out and len(self.reasons) == 1:
+            return self.left_out[0]
         if self.judges_nothing:
-            if self.left_out and len(self.reasons) == 1:
-                return self.left_out[0]
             reason = next(iter(self.reasons), "no reason was recorded")
             return f"nothing was judged of {plural(self.calls, 'unique call')}: {reason}"
         if self.tallies:
             return None
+        # There is no verdict: calls failed, or had nothing for the rules, or too little recorded.
         if len(self.not_evaluated) >= self.calls:
             return f"nothing was judged: {self.not_evaluated[0]}"
         names = " and ".join(sorted(self.named)) or "the chosen rules"
