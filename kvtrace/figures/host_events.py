@@ -114,11 +114,14 @@ class HostEvents:
             here = np.isin(code, [number for number, k in enumerate(kinds) if k in cause_kinds])
             order = np.flatnonzero(here)[np.argsort(begins[here], kind="stable")]
             rows[cause] = _Rows(begins[order], ends[order], stacks[order])
-        is_recording = np.array([kind == "collect_recording" for kind in kinds], bool)[code]
-        recording = begins[is_recording], ends[is_recording]
+        is_recording, is_lost = (
+            np.array([kind == name for kind in kinds], bool)[code]
+            for name in ("collect_recording", UNEXECUTED)
+        )
         waits = union_of(rows["synchronize"].begins, rows["synchronize"].ends)
         compiled = np.array([kernel[:2] for kernel in kernels], np.int64).reshape(-1, 2)
         first = _first_launches(trace, run)
+        # Each cause with all before it, so that time counts for the first of those under way.
         spans = {cause: (rows[cause].begins, rows[cause].ends) for cause in KINDS}
         spans["compile"] = union_of(*(np.append(compiled[:, edge], first[edge]) for edge in (0, 1)))
         coverage: dict[Cause, Coverage] = {}
@@ -127,13 +130,11 @@ class HostEvents:
         for cause in _BEFORE_LAUNCHES:
             union = union_of(*map(np.concatenate, zip(union, spans[cause], strict=True)))
             coverage[cause] = Coverage(*union)
-        launches_near = partial(_launches_near, trace, run)
-        is_lost = np.array([kind == UNEXECUTED for kind in kinds], bool)[code]
-        has_events = not is_lost.all()
-        undated = _undated(trace, run, begins[is_lost])
         return cls(
-            coverage, rows, recording, nothing, kernels, generated, has_events, undated, waits,
-            union, launches_near,
+            coverage=coverage, rows=rows, recording=(begins[is_recording], ends[is_recording]),
+            launched=nothing, kernels=kernels, generated=generated, recorded=not is_lost.all(),
+            undated=_undated(trace, run, begins[is_lost]), _waits=waits, _union=union,
+            _launches_near=partial(_launches_near, trace, run),
         )  # fmt: skip
 
     def move_to(self, begin: int, end: int) -> None:
@@ -172,6 +173,7 @@ class HostEvents:
         begins, ends, stacks = self.rows[cause]
         last = int(np.searchsorted(begins, end, side="right"))
         first = last
+        # Events nest: one that lasts longer may have begun before up to seven that ended too soon.
         while first > 0 and (ends[first - 1] >= begin - _WAIT_TOLERANCE_NS or last - first < 8):
             first -= 1
         overlapping = [i for i in range(first, last) if ends[i] >= begin - _WAIT_TOLERANCE_NS]
