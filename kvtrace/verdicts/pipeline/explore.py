@@ -255,26 +255,21 @@ class _Exploration:
         if is_true is not None:
             regions = regions[:1] if is_true else regions[1:]
         live = self._relevance.live(op, after=True)
-        states_by_path: list[dict[object, State]] = []
+        paths: list[dict[object, State]] = []
         for region in regions:
-            path_states: dict[object, State] = {}
-            for end_state in (
-                self._explore_region(region, [state.copy()]) if region.blocks else [state.copy()]
-            ):
+            path: dict[object, State] = {}
+            end_states = [state.copy()]
+            if region.blocks:
+                end_states = self._explore_region(region, end_states)
+            for end_state in end_states:
                 if region.blocks:
-                    last_op = region.blocks[-1].ops[-1]
-                    copy_values(end_state, last_op.operands, op.results, end_state.copy())
-                path_states.setdefault(end_state.key(live), end_state)
-            states_by_path.append(path_states)
-        states_after = {
-            key: state_after
-            for path_states in states_by_path
-            for key, state_after in path_states.items()
-        }
+                    passed = region.blocks[-1].ops[-1].operands
+                    copy_values(end_state, passed, op.results, end_state.copy())
+                path.setdefault(end_state.key(live), end_state)
+            paths.append(path)
+        states_after = {key: end_state for path in paths for key, end_state in path.items()}
         for key, state_after in states_after.items():
-            if not state_after.doubt and not all(
-                key in path_states for path_states in states_by_path
-            ):
+            if not state_after.doubt and not all(key in path for path in paths):
                 state_after.doubt = _condition_doubt(op)
         return list(states_after.values())
 
@@ -292,13 +287,11 @@ class _Exploration:
             return [state]
         result = op.results[0]
         operands = [known_value(value, state) for value in op.operands]
-        if all(isinstance(operand, int) for operand in operands):
-            number = self._numbers.of(
-                op, [operand for operand in operands if isinstance(operand, int)]
-            )
-            if number is not None:
-                state.values[result.id] = number
-                return [state]
+        integers = [operand for operand in operands if isinstance(operand, int)]
+        number = self._numbers.of(op, integers) if len(integers) == len(operands) else None
+        if number is not None:
+            state.values[result.id] = number
+            return [state]
         state.values.pop(result.id, None)
         if operator_of(op) != "where":
             return [state]
