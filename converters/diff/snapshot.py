@@ -46,7 +46,6 @@ from kvtrace.figures.tables import close_times, scratch
 from kvtrace.figures.times import device_times, host_times
 from kvtrace.schema.columns import without_dictionary
 from kvtrace.schema.trace import Run, Selection, Trace
-from kvtrace.text import plural
 
 _OP_COLUMNS: Final = (
     "call_id", "kind", "bytes", "flops", "sectors", "elements", "masked_off"
@@ -193,7 +192,7 @@ def sum_totals(totals: Iterable[Totals]) -> Totals:
         compiling_launches=sum(part.compiling_launches for part in all_totals),
         compiling_ns=sum(part.compiling_ns or 0 for part in all_totals),
         device_ns=sum_of_known(part.device_ns for part in all_totals),
-        compile_ns=sum_if_all_known(part.compile_ns for part in all_totals),
+        compile_ns=sum(part.compile_ns or 0 for part in all_totals),
         bytes=sum_if_all_known(part.bytes for part in launched_totals),
         flops=sum_if_all_known(part.flops for part in launched_totals),
         sectors=sum_if_all_known(part.sectors for part in launched_totals),
@@ -257,12 +256,9 @@ def _variants(
             variants.append(variant)
         position_of_group.append(variant.position)
     grouped = np.array(position_of_group, np.int64)[group]
-    compile_ns = rows["compile_ns"]
-    sums = summed_by(grouped, integers(compile_ns))
-    unknown = summed_by(grouped, compile_ns.is_null().to_numpy().astype(np.int64))
+    compile_ns = summed_by(grouped, integers(rows["compile_ns"]))
     for variant in variants:
-        if not unknown[variant.position]:
-            variant.totals = Totals(compile_ns=int(sums[variant.position]))
+        variant.totals = Totals(compile_ns=int(compile_ns[variant.position]))
     members = rows.select(["run", "kernel_id"]).append_column("grouped", pa.array(grouped))
     return variants, members.set_column(0, "run", without_dictionary(rows["run"]))
 
@@ -404,13 +400,6 @@ def side_notes(a: Snapshot, b: Snapshot) -> list[str]:
                 notes.append(f"{side.label}: run {run.run_id} is not sealed, so it may lack rows")
             if run.dropped_rows:
                 notes.append(f"{side.label}: run {run.run_id} lost {run.dropped_rows:,} rows")
-        variants = [v for listed in side.kernels.values() for v in listed]
-        unknown = sum(variant.totals.compile_ns is None for variant in variants)
-        if 0 < unknown < len(variants):
-            notes.append(
-                f"{side.label}: the compile time of {unknown:,} of "
-                f"{plural(len(variants), 'variant')} is unknown, and not compared for their kernels"
-            )
         unevaluated_calls = 0 if unevaluated is None else unevaluated.calls
         has_ir = unevaluated_calls < sum(len(calls.call) for calls in side.places)
         if not side.has_ops and other.has_ops and has_ir:
