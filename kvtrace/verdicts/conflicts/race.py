@@ -35,11 +35,11 @@ from kvtrace.verdicts.conflicts.parts import roles_of
 from kvtrace.verdicts.conflicts.race_evaluated import EvaluatedRaces
 from kvtrace.verdicts.conflicts.race_replay import ONE_RESULT, have_one_result, replayed
 from kvtrace.verdicts.conflicts.releases import Exclusion, releases_of
+from kvtrace.verdicts.conflicts.reservations import reservations
 from kvtrace.verdicts.conflicts.same_places import store_same_value_at_same_index
 from kvtrace.verdicts.conflicts.same_values import store_same_value
 from kvtrace.verdicts.conflicts.search import compare_digits, search_pair
 from kvtrace.verdicts.conflicts.sharers import Sharer, copy_of, pairs_of_one_storage, sharers_of
-from kvtrace.verdicts.conflicts.slots import reservations
 from kvtrace.verdicts.verdict import Verdict
 
 _ORDERED: Final = "atomics may order the programs that access the same byte"

@@ -18,7 +18,7 @@ trip has each number from the counter's on that is below `tiles`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from typing import Final
 
@@ -92,96 +92,20 @@ def steady_counters(bound: BoundCall) -> frozenset[Storage]:
     )
 
 
-def reservations(bound: BoundCall) -> Mapping[int, tuple[object, ...]]:
-    """Return where ops stay within the places that their program has drawn, by op index; cached.
-
-    That is a tensor, a counter, the bytes of the place of a number, and how far places are moved.
-    Programs share no place: no number is drawn twice, and an addition of n draws n of them.
-    """
-    reserved: dict[int, tuple[object, ...]] | None = bound.memo.get(reservations)
-    if reserved is None:
-        users = [s.access for s in sharers_of(bound) if _is_single(bound, s.access)]
-        places = ((user, _reservation(bound, user)) for user in users)
-        reserved = {user.op.index: (user.argument, *place) for user, place in places if place}
-        bound.memo[reservations] = reserved
-    return reserved
-
-
-def _reservation(bound: BoundCall, user: Access) -> tuple[object, ...] | None:
-    """Return the counter, bytes and move of the places to which an access keeps, else None."""
-    for variable, unit in user.offset.coefficients.items():
-        symbols = _chosen_symbols(variable[0]) if len(variable) == 1 else []
-        draw = _drawn(bound, symbols, user) if symbols and unit >= user.element_bytes else None
-        if draw is None or not _wraps_as(bound, user, variable[0].term):
-            continue
-        is_apart = bound.counters.draws_no_number_twice(draw.op.index, unit)
-        if not is_apart and not bound.has_ideal_address(user):
-            continue
-        places, step = user.offset - variable[0].term * unit, _step(bound, draw)
-        reserved = draw.argument, draw.offset, unit
-        if isinstance(step, Term) and _lie_within(bound, places, step * unit, user):
-            return *reserved, ZERO
-        counted = _counted(bound, draw, user, places, unit)
-        if counted and _is_at_least(bound, counted[0], 1, user):
-            return *reserved, counted[1]
-    return None
-
-
-def _step(bound: BoundCall, draw: Access) -> object:
+def step_of(bound: BoundCall, draw: Access) -> object:
+    """Return the number that an atomic adds, a term if it is followed."""
     return bound.summary.values.get(draw.op.operand("value").id)
 
 
-def _drawn(bound: BoundCall, symbols: Sequence[Symbol], user: Access) -> Access | None:
-    """Return one of the additions whose results symbols are, if all draw from one counter alike."""
-    sharers = sharers_of(bound)
-    indices = [s.key[0] if isinstance(s.key, tuple) else s.key for s in symbols]
-    draws = [s for index in indices for s in sharers if s.access.op.index == index]
-    if len(draws) < len(symbols) or any(
-        s.exact is None or s.exact.form.constant is None or not updates_by(s.access.op, ADD)
-        for s in draws
-    ):
-        return None
-    alike = {(s.access.argument, s.access.offset, _step(bound, s.access)) for s in draws}
-    first, storage = draws[0].access, draws[0].storage
-    is_alone = bound.counters.draws_no_number_twice(first.op.index) and all(
-        s.role.strong for s in sharers if s.role.writes and s.storage in (None, storage)
-    )
-    # Unless all steps are equal, a number of another trip or lane has another step.
-    is_own = [s.term for s in symbols] == [bound.summary.values[first.op.results[0].id]]
-    is_of_step = is_own or _draws_fixed_numbers(bound, draws[0])
-    covers = (_covers_lanes(d.access, s, user) for d, s in zip(draws, symbols, strict=True))
-    return first if len(alike) == 1 and is_alone and is_of_step and all(covers) else None
-
-
-def _covers_lanes(draw: Access, symbol: Symbol, user: Access) -> bool:
-    """Return whether each active lane of `user` has drawn its number in an active lane."""
-    lanes = [a.key for term in symbol.at for a in term.symbols("lane")]
-    is_lane_by_lane = lanes == list(range(len(lanes)))
-    is_within = set(draw.mask.conjuncts()) <= set(user.active.conjuncts())
-    return bool(draw.mask.decided) or (is_lane_by_lane and is_within)
-
-
-def _chosen_symbols(variable: Atom) -> list[Symbol]:
-    """Return the symbol, or all symbols that a choice selects from; else an empty list."""
-    if isinstance(variable, Symbol):
-        return [variable] if variable.kind in ("content", "unknown") else []
-    symbols: list[Symbol] = []
-    for term in (variable.then, variable.otherwise) if isinstance(variable, Choice) else ():
-        chosen = [s for atom in term.atoms() if atom.term == term for s in _chosen_symbols(atom)]
-        if not chosen:
-            return []
-        symbols += chosen
-    return symbols
-
-
-def _lie_within(bound: BoundCall, places: Term, end: Term | int, user: Access) -> bool:
+def lies_within(bound: BoundCall, places: Term, end: Term | int, user: Access) -> bool:
     """Return whether an access is to bytes from 0 to before `end`, where its places are bytes."""
-    return _is_at_least(bound, places, 0, user) and _is_at_least(
+    return is_at_least(bound, places, 0, user) and is_at_least(
         bound, end - places, user.element_bytes, user
     )
 
 
-def _is_at_least(bound: BoundCall, term: Term, least: int, user: Access) -> bool:
+def is_at_least(bound: BoundCall, term: Term, least: int, user: Access) -> bool:
+    """Return whether a term is at least a number wherever an access is executed."""
     return isinstance(bound.prove(at_least(term, least), bound.active(user)), Proven)
 
 
@@ -197,12 +121,12 @@ def _places_from_drawn(bound: BoundCall, draw: Access, user: Access) -> Term | N
     if _behind(user.op, bound.call.module) & _varying(bound) != {draw.op.index}:
         return None
     is_drawn_once = bound.counters.draws_no_number_twice(draw.op.index)
-    if not is_drawn_once or not _wraps_as(bound, user, result):
+    if not is_drawn_once or not wraps_as(bound, user, result):
         return None
     return user.offset - result * user.element_bytes
 
 
-def _wraps_as(bound: BoundCall, user: Access, number: Term) -> bool:
+def wraps_as(bound: BoundCall, user: Access, number: Term) -> bool:
     """Return whether only sums of a drawn number and others wrap around: once, as the numbers."""
     return all(
         number.atoms().isdisjoint((arithmetic.result - number).atoms())
@@ -211,7 +135,7 @@ def _wraps_as(bound: BoundCall, user: Access, number: Term) -> bool:
     )
 
 
-def _counted(
+def counted_places(
     bound: BoundCall, draw: Access, user: Access, places: Term, unit: int
 ) -> tuple[Term, Term] | None:
     """Return the numbers of which places are running sums, and whose sum was drawn.
@@ -238,7 +162,7 @@ def _counted(
         for less, move in ((element, ZERO), (ZERO, ZERO + unit))
     )
     for shift, move in shifts:
-        if _lie_within(bound, shift, unit, user):
+        if lies_within(bound, shift, unit, user):
             return element, move
         if _is_of(shift, trips):
             return element, shift + move
@@ -259,13 +183,13 @@ def _fills(bound: BoundCall, draw: Access, user: Access) -> bool:
     places = _places_from_drawn(bound, draw, user)
     if places is None:
         return False
-    counted = _counted(bound, draw, user, places, user.element_bytes)
+    counted = counted_places(bound, draw, user, places, user.element_bytes)
     if counted is None or bound.ranges.interval(counted[0])[1] > 1:
         return False
     chosen = conjunction(part for part in user.mask.conjuncts() if not _is_of_place(part, user))
     return (
         user.guard is TRUE
-        and _is_at_least(bound, counted[0], 1, user)
+        and is_at_least(bound, counted[0], 1, user)
         and isinstance(bound.prove(chosen, bound.given_of([at_least(counted[0], 1)])), Proven)
     )
 
@@ -290,25 +214,29 @@ def _summed(op: Op) -> Value | None:
 
 def _slot_stores(bound: BoundCall) -> Iterable[int]:
     alone = _draws(bound)
-    draws = [_Draw(bound, draw) for draw in alone if _draws_fixed_numbers(bound, draw)]
+    draws = [_Draw(bound, draw) for draw in alone if draws_fixed_numbers(bound, draw)]
     draws += _tickets(bound)
     for sharer in sharers_of(bound) if alone or draws else ():
         user = sharer.access
-        if sharer.role.kind != "store" or not _is_single(bound, user):
+        if sharer.role.kind != "store" or not is_single(bound, user):
             continue
         is_slot = any(draw.determines(user) for draw in draws)
         if is_slot or any(_fills(bound, draw.access, user) for draw in alone):
             yield user.op.index
 
 
+def has_additions(bound: BoundCall) -> bool:
+    """Return whether the kernel has atomic additions."""
+    return any(updates_by(role.op, ADD) for role in roles_of(bound.call.module).by_op.values())
+
+
 def _draws(bound: BoundCall) -> list[Sharer]:
     """Return the additions of which each draws numbers of its own, whatever the order."""
-    if not any(updates_by(role.op, ADD) for role in roles_of(bound.call.module).by_op.values()):
-        return []
+    sharers = sharers_of(bound) if has_additions(bound) else ()
     return [
         sharer
-        for sharer in sharers_of(bound)
-        if _is_single(bound, sharer.access) and _draws_alone(bound, sharer)
+        for sharer in sharers
+        if is_single(bound, sharer.access) and _draws_alone(bound, sharer)
     ]
 
 
@@ -318,7 +246,7 @@ def _behind(op: Op, module: Module) -> frozenset[int]:
     return feeding(op, module).union(*(feeding(module.ops[load], module) for load in loads))
 
 
-def _is_single(bound: BoundCall, access: Access) -> bool:
+def is_single(bound: BoundCall, access: Access) -> bool:
     """Return whether an op is one access of the kernel itself, not of a function that it calls."""
     is_known = not access.calls and access.unknown is None
     others = (other for other in bound.summary.accesses if other is not access)
@@ -342,9 +270,9 @@ def _draws_alone(bound: BoundCall, draw: Sharer) -> bool:
     )
 
 
-def _draws_fixed_numbers(bound: BoundCall, draw: Sharer) -> bool:
+def draws_fixed_numbers(bound: BoundCall, draw: Sharer) -> bool:
     """Return whether an addition draws the same numbers in every order: its step is constant."""
-    step = _step(bound, draw.access)
+    step = step_of(bound, draw.access)
     return isinstance(step, Term) and _is_of(step)
 
 
@@ -463,7 +391,7 @@ def _tickets(bound: BoundCall) -> Iterator[_Ticket]:
         sharer
         for sharer in sharers_of(bound)
         if updates_by(sharer.access.op, ADD) and sharer.role.strong and sharer.exact is not None
-        if _is_single(bound, sharer.access) and not sharer.access.shape
+        if is_single(bound, sharer.access) and not sharer.access.shape
     ]
     for loop, first, later in product(bound.summary.loops, draws, draws):
         others = (s for s in sharers_of(bound) if s not in (first, later))
