@@ -233,12 +233,13 @@ def _is_same_memory(
     Of two stores (`stored`) the runs show that; else memory is compared after them.
     """
     first, second = witness.first.program, witness.second.program
-    orders = [(first, second), (second, first), grid, grid[::-1], (first,), (second,), ()]
-    memories = [
-        _memory_after(call, arguments, order, witness) for order in orders[: 7 - 3 * stored]
-    ]
-    if stored or any(memory is None for memory in memories):
-        return not any(memory is None for memory in memories)
+    orders = [(first, second), (second, first), grid, grid[::-1]]
+    if stored:
+        return all(_memory_after(call, arguments, order, witness) is not None for order in orders)
+    orders += [(first,), (second,), ()]
+    memories = [_memory_after(call, arguments, order, witness) for order in orders]
+    if any(memory is None for memory in memories):
+        return False
     both, swapped, upward, downward, one, other, before = map(np.asarray, memories)
     pairs = ((both, swapped), (upward, downward), (both, np.where(one == before, other, one)))
     return all(np.array_equal(left, right) for left, right in pairs)
