@@ -43,14 +43,15 @@ class DebugMode:
 
     def read(self, path: Path, rows: RunRows) -> Iterator[ImportedRun]:
         """Add the calls of the only process, and yield its facts. Errors as `Importer.read`."""
-        calls, place = list[dict[str, Any]](), dict[str, Any]()
+        calls, times, place = list[dict[str, Any]](), list[Any](), dict[str, Any]()
         with unpacked(path) as file:
             for number, line in enumerate(file, 1):
                 text = line.decode().rstrip("\r\n")
-                if found := _PLACE.fullmatch(text):
-                    place = {**found.groupdict(), "line": int(found["line"])}
+                if comment := _PLACE.fullmatch(text):
+                    place = {**comment.groupdict(), "line": int(comment["line"])}
                 elif parts := _LINE.fullmatch(text):
                     log = _logged(parts["log"])
+                    times += [log.get("time")] if log else []
                     args = {"depth": len(parts["indent"]) // 2 - 1, **place, "log": log}
                     args |= {k: parts[k] for k in ("arguments", "output") if parts[k] is not None}
                     calls.append({
@@ -63,7 +64,6 @@ class DebugMode:
                         f"{path}, line {number}: {text.strip()[:60]!r} is no whole line of "
                         "DebugMode's debug_string(); write its text to the file again"
                     )
-        times = [call["begin"] for call in calls if '"log":{}' not in call["members"]]
         if not times or not all(type(t) is int and EPOCH_NS <= t < 2**63 for t in times):
             calls, times = [{**call, "begin": None} for call in calls], []
             rows.note(_UNPLACED)

@@ -1,4 +1,4 @@
-"""Whether git tracks a trace, asked by a path of any form."""
+"""Asking git of a trace, by a path of any form."""
 
 import subprocess
 from pathlib import Path
