@@ -37,6 +37,9 @@ AnyFrame = FrameLike | Mapping[str, Any] | tuple[str | None, int | None, int | N
 Producer = tuple[str | None, str | None]
 UNKNOWN: Final[Producer] = (None, None)
 
+#: Decorators of functions that Triton compiles: a program's text leaves such kernels out.
+COMPILING: Final = frozenset({"triton.jit", "jit", "gluon.jit"})
+
 #: Bytes of the largest artifact that is read: twice the largest tensor that is recorded.
 MOST_BYTES: Final = 512 << 20
 

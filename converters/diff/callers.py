@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kvtrace.schema.content import COMPILING
 from kvtrace.text import shorten
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ _HIDING: Final = frozenset((
     "listdir", "locals", "open", "read_bytes", "read_text", "runpy", "subprocess", "sys.modules",
     "vars()",
 ))  # fmt: skip
-#: Decorators of functions that Triton compiles, as `capture.python_source` has them.
-_COMPILING: Final = frozenset(("triton.jit", "jit", "gluon.jit"))
 #: Options of an autotuner that change tensors.
 _HOOKS: Final = frozenset(("pre_hook", "post_hook", "reset_to_zero", "restore_value"))
 _DEFINING: Final = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)
@@ -173,7 +172,7 @@ class _WithoutKernels(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
         decorators = [ast.unparse(decorator).partition("(")[0] for decorator in node.decorator_list]
-        if not _COMPILING.intersection(decorators):
+        if not COMPILING.intersection(decorators):
             return self.generic_visit(node)
         return [
             ast.copy_location(ast.Expr(decorator), decorator)
@@ -213,8 +212,8 @@ def _gaps(text: _Text, known: Collection[str], is_top: bool) -> Iterator[str]:
     """
     for node in ast.walk(text.tree):
         if isinstance(node, ast.Name | ast.Attribute | ast.Call):
-            own = {ast.unparse(node)} if not isinstance(node, ast.Call) or not node.args else set()
-            for name in _HIDING & (own | {getattr(node, "attr", "")}):
+            text_of_node = "" if isinstance(node, ast.Call) and node.args else ast.unparse(node)
+            for name in _HIDING & {text_of_node, getattr(node, "attr", "")}:
                 yield f"{text.line(node.lineno)} uses {name}"
         if isinstance(node, ast.Import | ast.ImportFrom):
             for alias in node.names:

@@ -15,14 +15,13 @@ from typing import Any, Final
 
 from kvtrace.capture.pacing import rest
 from kvtrace.schema.cached_property import cached_property
+from kvtrace.schema.content import COMPILING
 from kvtrace.settings import Source
 
 _ASSIGNING: Final = frozenset({"=", "+=", "-=", "*=", "/=", "//=", "%=", "|=", "&=", ":="})
 _BRACKETS: Final = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 #: First words of lines that continue the statement above.
 _CONTINUING: Final = frozenset({"else", "elif", "except", "finally"})
-#: Decorators of functions that Triton compiles.
-COMPILING: Final = frozenset({"triton.jit", "jit", "gluon.jit"})
 _SKIPPED: Final = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.ENDMARKER})
 __all__ = [
     "definition_line",

@@ -149,16 +149,16 @@ Launch = tuple[Trace, Run, int, Mapping[int, str]]
 
 def writers_text(sides: Sequence[Launch], arg: int, name: str, names: tuple[str, str]) -> str:
     """Return a sentence on who made the bytes of argument `name` on both `sides`; "" if unknown."""
-    calls, unwritten, seen = dict[int, Operation](), "", set[tuple[int, int]]()
+    calls, unwritten, followed = dict[int, Operation](), "", set[tuple[int, int]]()
     with scratch() as first, scratch() as second:
         memories = _Memory(first, sides[0]), _Memory(second, sides[1])
         pairs = [*zip(*(memory.argument(arg) for memory in memories), strict=False)]
         for pair in pairs:
             before, after = (m.writers(given) for m, given in zip(memories, pair, strict=True))
             state = pair[1].storage, max((call.begin for call in after.operations), default=0)
-            if None in (before.source, after.source) or state in seen:
+            if None in (before.source, after.source) or state in followed:
                 continue
-            seen.add(state)
+            followed.add(state)
             subject = f"{pair[1].name}, from which {name} was computed," if pair[1].name else name
             if text := storage_text(subject, before, after, names):
                 return text
@@ -166,8 +166,8 @@ def writers_text(sides: Sequence[Launch], arg: int, name: str, names: tuple[str,
                 unwritten = unwritten or after.unwritten_text(subject)
             calls |= {call.begin: call for call in after.operations}
             both = zip(before.operations, after.operations, strict=False)
-            given = (zip(old.given, new.given, strict=False) for old, new in both)
-            pairs += [*chain.from_iterable(given)][: _FOLLOWED - len(pairs)]
+            inputs = (zip(old.given, new.given, strict=False) for old, new in both)
+            pairs += [*chain.from_iterable(inputs)][: _FOLLOWED - len(pairs)]
     if unwritten or not calls:
         return unwritten
     listed = list(dict.fromkeys(call.text for _, call in sorted(calls.items(), reverse=True)))

@@ -349,8 +349,8 @@ def _null_if_none(values: Integers) -> pa.Array:
 
 def _renumbered(rows: pa.Table, trace: Trace, run: Run, table: str) -> pa.Table:
     """Return rows with numbers in the column `record` that the run's table does not have."""
-    own = captured_rows(trace.path, TABLES[table], run.run_id, ["record"], quietly)
-    highest = pc.max(own["record"]).as_py()
+    recorded = captured_rows(trace.path, TABLES[table], run.run_id, ["record"], quietly)
+    highest = pc.max(recorded["record"]).as_py()
     first = 0 if highest is None else highest + 1
     return _with_column(rows, "record", pa.array(np.arange(first, first + rows.num_rows)))
 

@@ -159,8 +159,8 @@ def memdesc_reinterpret(op: Op, compiler: Compiler) -> Step:
 
     def seen(view: SharedView) -> SharedView:
         places = element_places(compiler.module, target, view.buffer.owner.pitch)
-        seen_view: SharedView = view.buffer.seen_as(view, type_, places)
-        return seen_view
+        result: SharedView = view.buffer.seen_as(view, type_, places)
+        return result
 
     return _changed_view(op, seen)
 
