@@ -84,6 +84,7 @@ def test_solver_that_reaches_its_time_limit_gives_the_reason():
     assert found.startswith("the solver gave up")
 
 
+@pytest.mark.costly("takes 900 MB of Z3; other counterexamples stay by day")
 def test_counterexample_does_not_depend_on_formulas_before_it():
     """Z3 sorts expressions by when they were made in a context, and its search follows."""
     w, x, y, z = map(scalar, range(4))
