@@ -444,3 +444,8 @@ def far_rows(x, out, step):
 def by_wide_index(index, x, out, OF_X: tl.constexpr):
     place = tl.load(index + tl.program_id(0))
     tl.store(out + place, tl.load(x + place) if OF_X else place)
+
+
+@triton.jit
+def stores_doubled(x, out):
+    tl.store(out, tl.load(x + tl.program_id(0)) * 2 + 1)

@@ -17,12 +17,13 @@ from kvtrace.symbolic.terms import Atom, Symbol
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.outcomes import Undecided
 from kvtrace.verdicts.conflicts.sharers import Sharer, sharers_of
+from kvtrace.verdicts.contents.loaded import depends_on
 
 
 def data_behind(bound: BoundCall, sharers: Sequence[Sharer]) -> Undecided | None:
     """Return Undecided if loaded or untracked data determines addresses or masks, else None."""
     source_phrases: dict[str, None] = {}
-    unrecorded_names: dict[str, None] = {}
+    unrecorded: dict[TensorArgument, None] = {}
     in_address = False
     for access in (sharer.access for sharer in sharers):
         atoms = access.offset.atoms() | access.active.atoms()
@@ -33,20 +34,13 @@ def data_behind(bound: BoundCall, sharers: Sequence[Sharer]) -> Undecided | None
                     None
                 )
             source_phrases.update(dict.fromkeys(f"the contents of {t.name}" for t in tensors))
-            hidden_names = [t.name for t in tensors if t.storage.data is None]
-            unrecorded_names.update(dict.fromkeys(hidden_names))
-            in_address = in_address or (bool(hidden_names) and symbol in access.offset.atoms())
+            hidden = [t for t in tensors if t.storage.data is None]
+            unrecorded.update(dict.fromkeys(hidden))
+            in_address = in_address or (bool(hidden) and symbol in access.offset.atoms())
         source_phrases.update((opaque.reason, None) for opaque in in_order(access.active.opaques()))
-    if unrecorded_names:
-        reason = f"it depends on {unrecorded(unrecorded_names)}"
-        return Undecided(reason, evaluating=not in_address)
+    if unrecorded:
+        return Undecided(depends_on(unrecorded), evaluating=not in_address)
     return Undecided(f"it depends on {' and '.join(source_phrases)}") if source_phrases else None
-
-
-def unrecorded(names: Iterable[str]) -> str:
-    """Return a phrase for tensors without recorded contents, and how to record them."""
-    setting = "set KVTRACE_TENSORS=int"
-    return f"the contents of {', '.join(names)}, which were not recorded ({setting})"
 
 
 def is_loaded(atoms: Iterable[Atom]) -> bool:

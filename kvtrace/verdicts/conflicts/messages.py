@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import Op
 from kvtrace.ir.data_dependence import depending_on_data
 from kvtrace.ir.model import line_text
@@ -13,6 +14,7 @@ from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.outcomes import ConfirmedConflict, Touch, Witness
 from kvtrace.verdicts.conflicts.parts import roles_of
+from kvtrace.verdicts.contents.loaded import depends_on
 from kvtrace.verdicts.replaying import program_at
 from kvtrace.verdicts.verdict import Verdict
 
@@ -120,6 +122,7 @@ def race(
     others: int = 0,
     solver_ns: int = 0,
     unordering_release: Op | None = None,
+    unrecorded: Sequence[TensorArgument] = (),
 ) -> Verdict:
     """Return the violation of two programs that race.
 
@@ -130,6 +133,7 @@ def race(
         others: number of further ops that race with the op.
         solver_ns: time of the solver, ns.
         unordering_release: an atomic that would order the two if a barrier held all its threads.
+        unrecorded: tensors whose contents decide whether both store the same value.
 
     """
     first, second = witness.first, witness.second
@@ -147,7 +151,10 @@ def race(
         )
     others_text = f"; it races with {others} more op{'' if others == 1 else 's'}" if others else ""
     atomics = _atomics_text(call, first.op, second.op, unordering_release)
-    message = f"{subject}, and nothing orders them{atomics}{others_text}"
+    condition = (
+        f"; they race if the two values differ: {depends_on(unrecorded)}" if unrecorded else ""
+    )
+    message = f"{subject}, and nothing orders them{atomics}{others_text}{condition}"
     return _violation(RACE, call, witness, message, method, solver_ns)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from kvtrace.ir import Op
 
 if TYPE_CHECKING:
+    from kvtrace.evaluate import TensorArgument
     from kvtrace.symbolic.prover import Method
 
 
@@ -89,7 +90,8 @@ class ConfirmedConflict:
 
     `is_pipelined`: one thread does both, a load of a later trip first. `is_across`: the two are
     lanes of different CTAs of a program. `unordering_release`: an atomic that would order the two
-    if a barrier held all threads of its program.
+    if a barrier held all threads of its program. `unrecorded`: tensors whose contents, which are
+    not known, decide whether both store the same value.
     """
 
     witness: Witness
@@ -98,3 +100,4 @@ class ConfirmedConflict:
     is_pipelined: bool = False
     is_across: bool = False
     unordering_release: Op | None = None
+    unrecorded: tuple[TensorArgument, ...] = ()

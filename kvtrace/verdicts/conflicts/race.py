@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 from typing import ClassVar, Final
 
-from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import Op
 from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction, equal
 from kvtrace.symbolic.prover import Proven
@@ -22,7 +21,6 @@ from kvtrace.symbolic.terms import Substitution, Symbol, Term, lane
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.conflicts.copies import two_programs
-from kvtrace.verdicts.conflicts.data import unrecorded
 from kvtrace.verdicts.conflicts.messages import RACE, race
 from kvtrace.verdicts.conflicts.outcomes import (
     ConfirmedConflict,
@@ -33,13 +31,14 @@ from kvtrace.verdicts.conflicts.outcomes import (
 from kvtrace.verdicts.conflicts.pairs import Pairs, evaluation, judged
 from kvtrace.verdicts.conflicts.parts import roles_of
 from kvtrace.verdicts.conflicts.race_evaluated import EvaluatedRaces
-from kvtrace.verdicts.conflicts.race_replay import ONE_RESULT, have_one_result, replayed
+from kvtrace.verdicts.conflicts.race_replay import by_results, replayed
 from kvtrace.verdicts.conflicts.releases import Exclusion, releases_of
 from kvtrace.verdicts.conflicts.reservations import reservations
 from kvtrace.verdicts.conflicts.same_places import store_same_value_at_same_index
 from kvtrace.verdicts.conflicts.same_values import store_same_value
 from kvtrace.verdicts.conflicts.search import compare_digits, search_pair
 from kvtrace.verdicts.conflicts.sharers import Sharer, copy_of, pairs_of_one_storage, sharers_of
+from kvtrace.verdicts.contents.loaded import depends_on
 from kvtrace.verdicts.verdict import Verdict
 
 _ORDERED: Final = "atomics may order the programs that access the same byte"
@@ -68,7 +67,6 @@ class ProgramPairs(Pairs):
 
     def __init__(self, bound: BoundCall) -> None:
         super().__init__(bound)
-        self._arguments = bound.call.arguments
         self._actors = two_programs(bound.call.grid)
         self._roles = roles_of(bound.call.module)
         self.sharers = sharers_of(bound)
@@ -90,10 +88,9 @@ class ProgramPairs(Pairs):
             return result
         bound, solver_ns = self._bound, result.solver_ns
         if self._roles.synchronizes:
-            unrecorded_names = self._unrecorded_atomics()
-            reason = (
-                f"{_ORDERED}, by {unrecorded(unrecorded_names)}" if unrecorded_names else _ORDERED
-            )
+            read = (sharer.access.op.index for sharer in self.sharers if sharer.role.acquires)
+            hidden = bound.contents.read_by(frozenset(read))
+            reason = f"{_ORDERED}: {depends_on(hidden)}" if hidden else _ORDERED
             return Undecided(reason, solver_ns=solver_ns)
         assert left.storage is not None
         ops, can_run_grid = (left.access.op, right.access.op), bound.lanes <= bound.budget.lanes
@@ -103,9 +100,7 @@ class ProgramPairs(Pairs):
         if witness is None:
             reason = "a race found by formulas did not occur in the replay"
             return Undecided(reason, solver_ns=solver_ns)
-        if have_one_result(bound, witness):
-            return Undecided(ONE_RESULT, evaluating=False, solver_ns=solver_ns)
-        return ConfirmedConflict(witness, result.method, solver_ns)
+        return by_results(bound, ConfirmedConflict(witness, result.method, solver_ns))
 
     def violation(self, op: Op, confirmed: Sequence[ConfirmedConflict], solver_ns: int) -> Verdict:
         """Return the violation of an op: its first race, and the count of other racing ops."""
@@ -115,8 +110,8 @@ class ProgramPairs(Pairs):
         other_ops = {witness.second.op for witness in other_witnesses} - {first_witness.second.op}
         return race(
             self._bound.call, first_witness, confirmed[0].method, others=len(other_ops),
-            solver_ns=solver_ns,
-            unordering_release=confirmed[0].unordering_release,
+            solver_ns=solver_ns, unordering_release=confirmed[0].unordering_release,
+            unrecorded=confirmed[0].unrecorded,
         )  # fmt: skip
 
     def judged(self, left: Sharer, right: Sharer) -> NoConflict | SuspectedConflict | Undecided:
@@ -151,13 +146,6 @@ class ProgramPairs(Pairs):
         bound, common = self._bound, Common(store.side, store.side)
         same_values = store_same_value(bound, store, store, common)
         return same_values and _has_stored_all(bound, store, load, self.sharers)
-
-    def _unrecorded_atomics(self) -> tuple[str, ...]:
-        """Return the sorted names of unrecorded tensors that acquiring atomics read."""
-        waiting = (s.access.argument for s in self.sharers if s.role.acquires)
-        tensors = (self._arguments[argument] for argument in waiting if argument is not None)
-        names = {t.name for t in tensors if isinstance(t, TensorArgument) if t.storage.data is None}
-        return tuple(sorted(names))
 
 
 # -- loads of a program's own stores ---------------------------------------------------------------

@@ -32,9 +32,8 @@ from kvtrace.verdicts.conflicts.pairs import EvaluatedPairs, Pairs, UndecidedPai
 from kvtrace.verdicts.conflicts.parts import roles_of
 from kvtrace.verdicts.conflicts.race_replay import (
     MOST_PROGRAMS,
-    ONE_RESULT,
     Order,
-    have_one_result,
+    by_results,
     orders_of,
     replayed,
 )
@@ -257,12 +256,11 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
         )
         if witness is None:
             return Undecided("two programs accessed the same byte, but not in the replay")
-        if have_one_result(self._bound, witness):
-            return Undecided(ONE_RESULT)
         missed = (
             releases_of(self._bound).unordering_release(*ops) if self._roles.synchronizes else None
         )
-        return ConfirmedConflict(witness, "evaluated", unordering_release=missed)
+        conflict = ConfirmedConflict(witness, "evaluated", unordering_release=missed)
+        return by_results(self._bound, conflict)
 
     def _unknown_addresses(self, op: Op) -> Iterator[str]:
         """Yield the reasons for unknown addresses of an op and of ops that it clashes with."""

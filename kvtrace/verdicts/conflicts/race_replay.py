@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -17,13 +18,22 @@ from kvtrace.evaluate import (
     TensorArgument,
 )
 from kvtrace.evaluate.arguments import with_storages
+from kvtrace.evaluate.order import written_storages
 from kvtrace.ir import Op
-from kvtrace.ir.data_dependence import depending_on_data
-from kvtrace.ir.feeding import loads_behind
+from kvtrace.ir.feeding import feeding, feeding_values_and_trips, loads_behind
+from kvtrace.ir.ops import CONSTANTS, READING, SPREADING
+from kvtrace.ir.types import FloatType, element_of
 from kvtrace.recorded_calls.recorded import Call
-from kvtrace.verdicts.conflicts.outcomes import Touch, Witness
+from kvtrace.verdicts.conflicts.outcomes import (
+    ConfirmedConflict,
+    NoConflict,
+    Touch,
+    Undecided,
+    Witness,
+)
 from kvtrace.verdicts.conflicts.parts import roles_of
-from kvtrace.verdicts.replaying import read_only_arguments, run, run_with
+from kvtrace.verdicts.conflicts.sharers import sharers_of
+from kvtrace.verdicts.replaying import run, run_with
 from kvtrace.verdicts.rules.fills import with_contents
 from kvtrace.verdicts.rules.undefined_lanes import uses_undefined
 
@@ -33,11 +43,12 @@ if TYPE_CHECKING:
 MOST_PROGRAMS: Final = 2048
 """Limit of programs that are run one by one."""
 
-ONE_RESULT: Final = (
+_ONE_RESULT: Final = (
     "programs store to the same byte, and leave one result in whatever order they run"
 )
+_ONE_VALUE: Final = "all programs write the same value, by recorded contents"
 _MOST_BYTES: Final = 1 << 24
-"""Limit of the bytes of a call's storages whose results are compared."""
+"""Limit of the bytes of a call's written storages whose results are compared."""
 _MADE_UP_NUMBERS: Final = 8_191
 """Numbers of an argument: a prime, so that rows at strides of powers of two differ."""
 _MOST_PROGRAMS_ALONE: Final = 64
@@ -173,74 +184,86 @@ def replayed(
 # -- results in other orders ----------------------------------------------------------------------
 
 
-def have_one_result(bound: BoundCall, witness: Witness) -> bool:
-    """Return whether two racing accesses leave the same memory in whatever order programs run.
+def by_results(
+    bound: BoundCall, conflict: ConfirmedConflict
+) -> NoConflict | ConfirmedConflict | Undecided:
+    """Return two racing accesses, unless they leave the same memory in whatever order programs run.
 
     The two programs are run in both orders, and a small grid upward and downward. Stores leave the
     same if all write one value to their byte, other accesses if a program leaves the same with and
-    without the other's writes. Floats are made up, and so are integers that were not recorded.
-    False, too, for what such runs do not show (undefined lanes, loads that others may change), if
-    contents that are no recorded integers decide where an access goes, and if it cannot be run.
+    without the other's writes. Contents that were not recorded are made up. The race stays, too,
+    for what such runs do not show (undefined lanes, loads that others may change), if contents
+    that were not recorded decide where an access goes, and if the programs cannot be run.
+
+    If each program of the grid has stored the same, from recorded contents that no program
+    changes, then all orders do.
     """
-    call, ops = bound.call, (witness.first.op, witness.second.op)
+    call, witness = bound.call, conflict.witness
+    ops = (witness.first.op, witness.second.op)
     roles = roles_of(call.module).by_op
     are_stores = all(roles[op.index].kind == "store" and not roles[op.index].strong for op in ops)
-    strong = {role.kind for role in roles.values() if role.kind == "atomic" or role.strong}
-    storages = {a.storage for a in call.arguments if isinstance(a, TensorArgument)}
-    is_led_by_data = any(op.index in depending_on_data(call.module) for op in ops)
+    values = [op.operand("value") for op in ops if are_stores]
+    hidden = _unrecorded_behind(bound, feeding_values_and_trips(values, call.module))
+    conflict = replace(conflict, unrecorded=hidden)
+    atomics = {role.kind for role in roles.values() if role.kind == "atomic" or role.strong}
+    written = {sharer.storage for sharer in sharers_of(bound)}
     if (
-        not strong <= {"atomic" if are_stores else ""}
-        or (is_led_by_data and not all(_is_led_by_recorded_integers(bound, op) for op in ops))
-        or sum(storage.nbytes for storage in storages) > _MOST_BYTES
+        not atomics <= {"atomic" if are_stores else ""}
+        or any(_unrecorded_behind(bound, feeding(op, call.module)) for op in ops)
+        or sum(storage.nbytes for storage in written if storage is not None) > _MOST_BYTES
         or uses_undefined(bound)
     ):
-        return False
-    small_grid: Sequence[int] = ()
+        return conflict
+    grid: Sequence[int] = ()
     if bound.programs <= _MOST_PROGRAMS_ALONE and bound.lanes <= bound.budget.replay_lanes:
-        small_grid = range(bound.programs)
-    made_up = (_is_float, _is_unrecorded if is_led_by_data else lambda _: True)
-    return all(
-        _is_same_memory(call, _filled(call, numbers), witness, small_grid, stored=are_stores)
-        for numbers in made_up
-    )
+        grid = range(bound.programs)
+    for arguments in (_filled(call, _is_float), _filled(call, lambda _: True)):
+        if not are_stores and not _is_same_memory(call, arguments, witness, grid):
+            return conflict
+        for order in _orders(witness, grid) if are_stores else ():
+            doubt = _run_in_order(call, arguments, order, witness)[0]
+            if doubt.happened:
+                return replace(conflict, witness=_changing(call, witness, doubt) or witness)
+    is_alike = are_stores and not atomics and all(s.role.writes for s in sharers_of(bound))
+    computed = feeding_values_and_trips(values, call.module)
+    is_exact = not any(_computes_floats(call.module.ops[index]) for index in computed)
+    if not grid or hidden or not is_alike or not is_exact:
+        return Undecided(_ONE_RESULT, evaluating=False, solver_ns=conflict.solver_ns)
+    return NoConflict("evaluated", _ONE_VALUE, conflict.solver_ns)
 
 
-def _is_led_by_recorded_integers(bound: BoundCall, op: Op) -> bool:
-    """Return whether recorded integers alone decide where a store goes and whether it happens."""
-    loads = loads_behind(op, bound.call.module)
-    positions = {a.argument for a in bound.summary.accesses if a.op.index in loads}
-    leading = [
-        None if position is None else bound.call.arguments[position] for position in positions
-    ]
-    return all(
-        isinstance(tensor, TensorArgument)
-        and not _is_float(tensor)
-        and tensor.storage.data is not None
-        for tensor in leading
-    )
+def _computes_floats(op: Op) -> bool:
+    """Return whether an op rounds, on a GPU perhaps otherwise than here."""
+    is_float = any(isinstance(element_of(value.type), FloatType) for value in op.results)
+    return is_float and op.name not in READING | SPREADING | CONSTANTS
+
+
+def _unrecorded_behind(bound: BoundCall, ops: Collection[int]) -> tuple[TensorArgument, ...]:
+    """Return the tensors without recorded contents that ops load, or that their addresses need."""
+    module = bound.call.module
+    loads = [module.ops[index] for index in ops if module.ops[index].name in READING]
+    behind = frozenset(ops).union(*(loads_behind(load, module) for load in loads))
+    return tuple(dict.fromkeys(bound.contents.read_by(behind)))
+
+
+def _orders(witness: Witness, grid: Sequence[int]) -> list[Sequence[int]]:
+    """Return both orders of two programs, and a grid upward and downward."""
+    first, second = witness.first.program, witness.second.program
+    return [(first, second), (second, first), grid, grid[::-1]]
 
 
 def _is_same_memory(
-    call: Call,
-    arguments: Sequence[Argument],
-    witness: Witness,
-    grid: Sequence[int],
-    *,
-    stored: bool,
+    call: Call, arguments: Sequence[Argument], witness: Witness, grid: Sequence[int]
 ) -> bool:
-    """Return whether two programs, and a grid, leave the same in any order.
-
-    Of two stores (`stored`) the runs show that; else memory is compared after them.
-    """
-    first, second = witness.first.program, witness.second.program
-    orders = [(first, second), (second, first), grid, grid[::-1]]
-    if stored:
-        return all(_memory_after(call, arguments, order, witness) is not None for order in orders)
-    orders += [(first,), (second,), ()]
-    memories = [_memory_after(call, arguments, order, witness) for order in orders]
-    if any(memory is None for memory in memories):
-        return False
-    both, swapped, upward, downward, one, other, before = map(np.asarray, memories)
+    """Return whether memory is the same after two programs, and a grid, in any order."""
+    memories = []
+    alone = [(witness.first.program,), (witness.second.program,), ()]
+    for order in [*_orders(witness, grid), *alone]:
+        doubt, memory = _run_in_order(call, arguments, order, witness)
+        if doubt.happened:
+            return False
+        memories.append(memory)
+    both, swapped, upward, downward, one, other, before = memories
     pairs = ((both, swapped), (upward, downward), (both, np.where(one == before, other, one)))
     return all(np.array_equal(left, right) for left, right in pairs)
 
@@ -256,8 +279,10 @@ class _DoubtObserver(Observer):
         self._ops = (witness.first.op, witness.second.op)
         self._tensors = [a if isinstance(a, TensorArgument) else None for a in arguments]
         self._writers: dict[Storage, NDArray[np.int32]] = {}
-        self._pending: tuple[Storage, NDArray[np.int64], int, NDArray[np.uint8]] | None = None
+        self._pending: tuple[int, NDArray[np.int64], int, NDArray[np.uint8]] | None = None
         self._happened = False
+        self.changed: tuple[int, int, tuple[int, int]] | None = None
+        """The index of an argument, a byte of its storage, and both programs that stored there."""
 
     @property
     def happened(self) -> bool:
@@ -268,6 +293,10 @@ class _DoubtObserver(Observer):
     def out_of_bounds(self, defect: OutOfBounds) -> None:  # noqa: ARG002
         """Note that an access left its tensor."""
         self._happened = True
+
+    def fail(self, failure: str | None) -> None:
+        """Note why a run ended early, if it did."""
+        self._happened |= failure is not None
 
     def access(self, access: Access) -> None:
         """Note that lanes of a store touch the same element, and watch a racing store."""
@@ -281,33 +310,39 @@ class _DoubtObserver(Observer):
         if self._happened or access.op not in self._ops or tensor is None:
             return
         data = tensor.storage.data
-        assert data is not None
+        if data is None:  # a value that is not known was stored
+            self._happened = True
+            return
         bytes_ = (starts[:, None] + tensor.offset_bytes + np.arange(access.element_bytes)).ravel()
-        self._pending = tensor.storage, bytes_, int(programs[0]), data[bytes_]
+        self._pending = access.argument, bytes_, int(programs[0]), data[bytes_]
 
     def _compare_values(self) -> None:
         """Note that a store, which is reported before, has changed what another program stored."""
         if self._pending is None or self._happened:
             return
-        storage, bytes_, program, before = self._pending
-        assert storage.data is not None
+        argument, bytes_, program, before = self._pending
+        tensor = self._tensors[argument]
+        assert tensor is not None
+        storage, self._pending = tensor.storage, None
+        if storage.data is None:
+            self._happened = True
+            return
         writers = self._writers.setdefault(storage, np.full(storage.nbytes, -1, np.int32))
         earlier = writers[bytes_]
         is_changed = (storage.data[bytes_] != before) & (earlier >= 0) & (earlier != program)
-        self._happened |= bool(np.any(is_changed))
-        writers[bytes_], self._pending = program, None
+        if is_changed.any():
+            first = int(is_changed.argmax())
+            self.changed = argument, int(bytes_[first]), (int(earlier[first]), program)
+            self._happened = True
+        writers[bytes_] = program
 
 
 def _is_float(argument: TensorArgument) -> bool:
     return argument.element.kind == "f"
 
 
-def _is_unrecorded(argument: TensorArgument) -> bool:
-    return _is_float(argument) or argument.storage.data is None
-
-
 def _filled(call: Call, is_made_up: Callable[[TensorArgument], bool]) -> tuple[Argument, ...]:
-    """Return arguments with recorded integers; other numbers are made up, or zero.
+    """Return arguments with recorded contents; other numbers are made up, or zero.
 
     No two arguments have one number, and sums of floats are rounded.
     """
@@ -319,20 +354,38 @@ def _filled(call: Call, is_made_up: Callable[[TensorArgument], bool]) -> tuple[A
         made_up = np.arange(1, _MADE_UP_NUMBERS + 1) + _MADE_UP_NUMBERS * names.index(argument.name)
         return list(np.sqrt(made_up) if _is_float(argument) else made_up)
 
-    return with_contents(read_only_arguments(call.arguments, "integers"), numbers)
+    return with_contents(call.arguments, numbers)
 
 
-def _memory_after(
+def _changing(call: Call, witness: Witness, doubt: _DoubtObserver) -> Witness | None:
+    """Return the accesses of the programs that stored two values; None: those of the witness."""
+    if doubt.changed is None:
+        return None
+    argument, byte, programs = doubt.changed
+    ops, storage = (witness.first.op, witness.second.op), call.tensor(argument).storage
+    witnesses = (
+        replayed(call, ops, pair, storage, byte, whole=False)
+        for pair in (programs, programs[::-1])
+        if set(pair) != {witness.first.program, witness.second.program}
+    )
+    return next((other for other in witnesses if other is not None), None)
+
+
+def _run_in_order(
     call: Call, arguments: Sequence[Argument], order: Sequence[int], witness: Witness
-) -> NDArray[np.uint8] | None:
-    """Return memory after programs ran in an order on copies of it; None if that is in doubt."""
+) -> tuple[_DoubtObserver, NDArray[np.uint8]]:
+    """Run programs in an order on copies of memory; return what that leaves out, and the memory."""
+    written = written_storages(call.module, arguments)
     copies = with_storages(
         arguments,
-        lambda storage: Storage(storage.nbytes, np.array(storage.data), storage.address),
+        lambda storage: (
+            Storage(storage.nbytes, np.array(storage.data), storage.address)
+            if storage in written
+            else storage
+        ),
     )
     doubt = _DoubtObserver(copies, witness)
     failure = run_with(call, copies, (doubt,), order, instrument=None, one_by_one=True)
-    if failure is not None or doubt.happened:
-        return None
-    tensors = [argument for argument in copies if isinstance(argument, TensorArgument)]
-    return np.concatenate([a.storage.data for a in tensors if a.storage.data is not None])
+    doubt.fail(failure)
+    memories = [s.data for s in written_storages(call.module, copies) if s.data is not None]
+    return doubt, np.concatenate([np.empty(0, np.uint8), *memories])

@@ -43,7 +43,9 @@ def test_parts_of_a_product_that_are_stored_race():
     assert (found.program, found.other_program) == ((0, 0, 0), (0, 1, 0))
     assert (found.access, found.arg, found.address_offset) == ("store", "c", 0)
     assert found.message == (
-        "programs (0, 0, 0) and (0, 1, 0) both store to byte 0 of c, and nothing orders them"
+        "programs (0, 0, 0) and (0, 1, 0) both store to byte 0 of c, and nothing orders them; they "
+        "race if the two values differ: it depends on the contents of a, b, which were not "
+        "recorded (set KVTRACE_TENSORS=all)"
     )
 
 
@@ -322,6 +324,26 @@ def test_a_value_that_all_programs_copy_between_two_addresses_is_no_race(how):
 
     assert {v.verdict for v in found} == {"proven"}
     assert any("all programs write the same value" in v.message for v in found)
+
+
+@pytest.mark.parametrize(
+    ("x", "out", "programs"),
+    [([5, 5, 5, 5], 0, None), ([5, 5, 6, 5], 0, {1, 2}), ([5.0, 5.0, 5.0, 5.0], 0.0, {}),
+     ([5.0, 5.0, 5.0, 7.0], 0.0, {2, 3})],
+)  # fmt: skip
+def test_recorded_values_decide_whether_stores_to_one_byte_race(x, out, programs):
+    """Floats that are equal here may be rounded otherwise on a GPU."""
+    given = {"x": torch.tensor(x), "out": torch.tensor([out, out])}
+    (found,) = judged(call_of(kernels.stores_doubled, (4,), given, recorded=True))
+    (unrecorded,) = judged(call_of(kernels.stores_doubled, (4,), given))
+
+    assert unrecorded.verdict == "violation"
+    assert "if the two values differ: it depends on the contents of x," in unrecorded.message
+    if programs:
+        assert {found.program[0], found.other_program[0]} == programs
+        assert found.message.endswith("nothing orders them")
+    else:
+        assert found.verdict == ("proven" if programs is None else "unknown")
 
 
 OWN = ("unfilled", "own", "turned", "shifted", "volatile", "own scanned", "own reduced",
