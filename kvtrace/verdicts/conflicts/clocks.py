@@ -9,48 +9,27 @@ step 1) is ordered; without the acquire the clock stays 0 < 1, a race. Ops that 
 orders (`releases.py`) have separate clocks. The method is that of FastTrack (Flanagan and Freund,
 PLDI 2009), but with the last access of each op kept apart, so that it is exact for each pair of
 ops.
-
-A run shows one order of the programs, and an order that is chance in one run is not kept in
-another. So `races_in_orders` runs several orders, and one where each program lets the others run
-before each op that may race. A program that gets to such an op then did not wait for the first one,
-as with a turn that begins too early. For programs that wait for too few others, each program in
-turn is held back alone, once as the first and once as the last to begin: it does what may race when
-no other program can go on. The others begin in a cycle, so that each draws each number once, and
-in a small grid in all cycles.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import product
-from typing import Any, Final
+from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument
-from kvtrace.evaluate.instrument import Instrument
-from kvtrace.evaluate.registry import Step
-from kvtrace.evaluate.scope import Scope
-from kvtrace.evaluate.types import value_type
-from kvtrace.evaluate.values import Unknown, to_array
 from kvtrace.ir import Module, Op
-from kvtrace.ir.ops import KINDS, WRITING, waits_for_memory
-from kvtrace.recorded_calls.recorded import Call
+from kvtrace.ir.ops import KINDS, WRITING
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.conflicts.parts import Role, roles_of
-from kvtrace.verdicts.conflicts.race_replay import MOST_PROGRAMS, Order, orders_of
-from kvtrace.verdicts.conflicts.releases import NO_GAPS, Gaps, Releases
-from kvtrace.verdicts.replaying import run
+from kvtrace.verdicts.conflicts.race_replay import Order
+from kvtrace.verdicts.conflicts.releases import NO_GAPS, Gaps
 
 _MAX_NUMBERS: Final = 1 << 25
 """Limit of stored numbers: clocks at addresses, and concurrent accesses besides the last."""
-_MOST_HELD_BACK: Final = 1 << 13
-"""Limit of programs that are run while others are held back, over all runs."""
-_MOST_IN_PAIRS: Final = 1 << 10
-"""Limit of them while each program also comes at each place among the others."""
 
 Cell = tuple[Storage, int]
 RaceKey = tuple[int, int, Storage]
@@ -173,7 +152,7 @@ class Clocks(Observer):
             self._record_access(role, access.element_bytes, program, argument.storage, positions)
         if role.releases:
             self._cells = [(argument.storage, int(start)) for start in starts]
-            if not _is_compare_and_swap(access.op):
+            if not is_compare_and_swap(access.op):
                 self._release(role.op, program, self._cells, continues=role.kind == "atomic")
         elif role.kind == "store" and role.strong:
             self._overwrite(program, argument.storage, starts)
@@ -321,146 +300,6 @@ def _watched_positions(
     return np.asarray(positions[watched[positions] == bytes_])
 
 
-def _is_compare_and_swap(op: Op) -> bool:
+def is_compare_and_swap(op: Op) -> bool:
     """Return whether an op is a compare-and-swap."""
     return op.name in WRITING and KINDS[op.name].has("expected")
-
-
-class _ClockedRun(Instrument):
-    """An instrument that reports compare-and-swaps that wrote, and delays ops that may race.
-
-    Only the `held` programs are delayed, until no other can go on; None: all, until others wait.
-    """
-
-    def __init__(self, clocks: Clocks, aside_before: frozenset[int], held: Order | None) -> None:
-        super().__init__()
-        self._clocks = clocks
-        self._aside_before = aside_before
-        self._held = held
-
-    def wrapped(self, op: Op, step: Step) -> Step:
-        """Wrap compare-and-swaps, polls, and ops in `aside_before`."""
-        if waits_for_memory(op):
-            step = self._reporting_unknown(op, step)
-        elif _is_compare_and_swap(op):
-            step = self._reporting_swaps(op, step)
-        return self._letting_others_run(step) if op.index in self._aside_before else step
-
-    def _reporting_unknown(self, op: Op, step: Step) -> Step:
-        result = op.results[0].id
-
-        def reporting(values: list[Any], scope: Scope) -> None:
-            step(values, scope)
-            if isinstance(values[result], Unknown):
-                self._clocks.waited_for_unknown(op)
-
-        return reporting
-
-    def _reporting_swaps(self, op: Op, step: Step) -> Step:
-        type_ = value_type(op.operand("expected").type)
-        expected, result = op.operand("expected").id, op.results[0].id
-
-        def reporting(values: list[Any], scope: Scope) -> None:
-            step(values, scope)
-            old, compared = values[result], values[expected]
-            if isinstance(old, Unknown) or isinstance(compared, Unknown):
-                return
-            full = (scope.programs, *type_.shape)
-            done = np.broadcast_to(to_array(old, type_) == to_array(compared, type_), full)
-            self._clocks.swapped(op, int(scope.linear[0]), done.reshape(-1))
-
-        return reporting
-
-    def _letting_others_run(self, step: Step) -> Step:
-        def waiting(values: list[Any], scope: Scope) -> None:
-            is_held = self._held is None or int(scope.linear[0]) in self._held
-            if scope.launch.turns is not None and is_held:
-                scope.launch.turns.step_aside(gives_up=self._held is not None)
-            step(values, scope)
-
-        return waiting
-
-
-@dataclass(frozen=True)
-class Ordering:
-    """The races found in runs of a call; `doubt` is the reason if the order remains unknown.
-
-    `doubtful` races exist unless the compiled code has a barrier that is not known.
-    """
-
-    races: Mapping[RaceKey, Race]
-    doubt: str | None
-    doubtful: Mapping[RaceKey, Race] = field(default_factory=dict)
-
-
-def races_in_orders(
-    call: Call,
-    watched: Mapping[Storage, NDArray[np.int64]],
-    meeting: frozenset[RaceKey],
-    releases: Releases,
-) -> Ordering:
-    """Return the races found in runs of a call in several orders of its programs.
-
-    Args:
-        call: the call.
-        watched: the bytes where races are looked for, by storage of the call's arguments.
-        meeting: the pairs of ops that may race.
-        releases: the ops that each atomic of the call orders in its program.
-
-    """
-    ordering = _races_with(call, watched, meeting, releases.sure_gaps)
-    if ordering.doubt is not None or releases.possible_gaps == releases.sure_gaps:
-        return ordering
-    possible_ordering = _races_with(call, watched, meeting, releases.possible_gaps)
-    doubtful = {
-        key: race for key, race in possible_ordering.races.items() if key not in ordering.races
-    }
-    return replace(ordering, doubt=possible_ordering.doubt, doubtful=doubtful)
-
-
-def _races_with(
-    call: Call,
-    watched: Mapping[Storage, NDArray[np.int64]],
-    meeting: frozenset[RaceKey],
-    gaps: Gaps,
-) -> Ordering:
-    programs = math.prod(call.grid)
-    if programs > MOST_PROGRAMS:
-        return Ordering({}, f"its {programs:,} programs are too many to follow one by one")
-    races: dict[RaceKey, Race] = {}
-    groups = np.arange(programs)
-    racing = frozenset(index for key in meeting for index in key[:2])
-    for order, aside_before, held in _runs(programs, racing, groups):
-        if held is not None and meeting <= races.keys():
-            break
-        if held is not None and 2 * np.bincount(groups).max() * programs > _MOST_HELD_BACK:
-            return Ordering(races, f"its {programs:,} programs are too many to hold back each")
-        clocks = Clocks(call.module, call.arguments, programs, watched, order, groups, gaps)
-        instrument = _ClockedRun(clocks, aside_before, held)
-        failure = run(call, [clocks], order, contents="all", instrument=instrument, one_by_one=True)
-        races = {**clocks.races, **races}
-        if failure is not None or clocks.doubt is not None:
-            return Ordering(races, failure or clocks.doubt)
-    return Ordering(races, None)
-
-
-def _runs(
-    programs: int, racing: frozenset[int], groups: NDArray[np.int64]
-) -> Iterator[tuple[Order, frozenset[int], Order | None]]:
-    """Yield runs: the order, ops before which programs step aside, and programs held back.
-
-    One program of each group is held back at a time, in a run for each order of the others.
-    """
-    orders = orders_of(programs)
-    yield orders[0], racing, None
-    yield from ((order, frozenset(), None) for order in orders)
-    places = np.array([np.count_nonzero(groups[:p] == groups[p]) for p in range(programs)])
-    sizes = np.bincount(groups)[groups]
-    turns = int(sizes.max())
-    shifts = max(1, min(turns - 1, _MOST_IN_PAIRS // (2 * turns * programs)))
-    for turn, shift, first in product(range(turns), range(shifts), (0, programs)):
-        after = (places - turn) % sizes
-        is_held = places == turn
-        cycle = (after - 1 + shift) % np.maximum(sizes - 1, 1) + 1
-        order = np.argsort(np.where(is_held, first, cycle), kind="stable")
-        yield order, racing, np.flatnonzero(is_held)

@@ -25,7 +25,7 @@ from kvtrace.symbolic.functions import Choice
 from kvtrace.symbolic.summary import Access as AccessFormula
 from kvtrace.symbolic.terms import Atom, Symbol
 from kvtrace.verdicts.binding import BoundCall
-from kvtrace.verdicts.conflicts.clocks import Ordering, races_in_orders
+from kvtrace.verdicts.conflicts.clocked_runs import Ordering, races_in_orders
 from kvtrace.verdicts.conflicts.messages import RACE
 from kvtrace.verdicts.conflicts.outcomes import ConfirmedConflict, NoConflict, Undecided
 from kvtrace.verdicts.conflicts.pairs import EvaluatedPairs, Pairs, UndecidedPairs, ascending
@@ -223,7 +223,9 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
         yield from map(Undecided, self._unstable_addresses(op))
         if self._failure_in_orders is not None:
             yield Undecided(self._failure_in_orders)
-        yield NoConflict("evaluated", _IN_ORDERS if meetings or self._depends_on_order else "")
+        is_one_run = meetings and self._roles.synchronizes and self._ordering.is_fixed
+        in_orders = self._depends_on_order or (meetings and not is_one_run)
+        yield NoConflict("evaluated", _IN_ORDERS if in_orders else "")
 
     def _meeting_outcome(
         self, op: Op, ordered: _OrderedMeeting

@@ -217,7 +217,8 @@ def by_results(
     grid: Sequence[int] = ()
     if bound.programs <= _MOST_PROGRAMS_ALONE and bound.lanes <= bound.budget.replay_lanes:
         grid = range(bound.programs)
-    for arguments in (_filled(call, _is_float), _filled(call, lambda _: True)):
+    made_up = (_is_float, lambda _: True)[: 2 if hidden or not are_stores else 1]
+    for arguments in (_filled(call, numbers) for numbers in made_up):
         if not are_stores and not _is_same_memory(call, arguments, witness, grid):
             return conflict
         for order in _orders(witness, grid) if are_stores else ():
@@ -262,7 +263,7 @@ def _is_same_memory(
         doubt, memory = _run_in_order(call, arguments, order, witness)
         if doubt.happened:
             return False
-        memories.append(memory)
+        memories.append(np.concatenate(memory))
     both, swapped, upward, downward, one, other, before = memories
     pairs = ((both, swapped), (upward, downward), (both, np.where(one == before, other, one)))
     return all(np.array_equal(left, right) for left, right in pairs)
@@ -327,7 +328,9 @@ class _DoubtObserver(Observer):
         if storage.data is None:
             self._happened = True
             return
-        writers = self._writers.setdefault(storage, np.full(storage.nbytes, -1, np.int32))
+        if storage not in self._writers:
+            self._writers[storage] = np.full(storage.nbytes, -1, np.int32)
+        writers = self._writers[storage]
         earlier = writers[bytes_]
         is_changed = (storage.data[bytes_] != before) & (earlier >= 0) & (earlier != program)
         if is_changed.any():
@@ -373,8 +376,8 @@ def _changing(call: Call, witness: Witness, doubt: _DoubtObserver) -> Witness | 
 
 def _run_in_order(
     call: Call, arguments: Sequence[Argument], order: Sequence[int], witness: Witness
-) -> tuple[_DoubtObserver, NDArray[np.uint8]]:
-    """Run programs in an order on copies of memory; return what that leaves out, and the memory."""
+) -> tuple[_DoubtObserver, list[NDArray[np.uint8]]]:
+    """Run programs in an order on copies of memory; return what that leaves out, and the copies."""
     written = written_storages(call.module, arguments)
     copies = with_storages(
         arguments,
@@ -384,8 +387,10 @@ def _run_in_order(
             else storage
         ),
     )
+    storages = {argument.storage for argument in arguments if isinstance(argument, TensorArgument)}
     doubt = _DoubtObserver(copies, witness)
     failure = run_with(call, copies, (doubt,), order, instrument=None, one_by_one=True)
     doubt.fail(failure)
-    memories = [s.data for s in written_storages(call.module, copies) if s.data is not None]
-    return doubt, np.concatenate([np.empty(0, np.uint8), *memories])
+    tensors = (argument for argument in copies if isinstance(argument, TensorArgument))
+    changed = (s for s in dict.fromkeys(t.storage for t in tensors) if s not in storages)
+    return doubt, [storage.data for storage in changed if storage.data is not None]

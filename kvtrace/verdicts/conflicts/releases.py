@@ -207,7 +207,7 @@ def _sections(module: Module) -> Iterator[Section]:
 
 
 def _section(loop: Op, block: Block, roles: Roles) -> Section | None:
-    shuts = _only_atomic(loop)
+    shuts = only_atomic(loop)
     if shuts is None or not roles.by_op[shuts.index].acquires:
         return None
     open_and_shut = _lock_values(loop, shuts)
@@ -221,7 +221,7 @@ def _section(loop: Op, block: Block, roles: Roles) -> Section | None:
     return None
 
 
-def _only_atomic(loop: Op) -> Op | None:
+def only_atomic(loop: Op) -> Op | None:
     """Return a loop's scalar atomic if it is the loop's only memory op, else None."""
     memory_ops = [op for op in loop.walk() if op.name in MEMORY]
     if len(memory_ops) != 1 or effect_of(memory_ops[0]) != "atomic" or not memory_ops[0].results:

@@ -1,0 +1,227 @@
+"""Races that atomics leave, found in runs of a call in several orders of its programs.
+
+A run shows one order of the programs, and an order that is chance in one run is not kept in
+another. So `races_in_orders` runs several orders, and one where each program lets the others run
+before each op that may race. A program that gets to such an op then did not wait for the first one,
+as with a turn that begins too early. For programs that wait for too few others, each program in
+turn is held back alone, once as the first and once as the last to begin: it does what may race when
+no other program can go on. The others begin in a cycle, so that each draws each number once, and
+in a small grid in all cycles.
+
+One run is enough if `fixed_waits.py` finds that all orders have its waits in common.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.evaluate import Storage
+from kvtrace.evaluate.instrument import Instrument
+from kvtrace.evaluate.registry import Step
+from kvtrace.evaluate.scope import Scope
+from kvtrace.evaluate.types import value_type
+from kvtrace.evaluate.values import Unknown, to_array
+from kvtrace.ir import Op, Value
+from kvtrace.ir.ops import waits_for_memory
+from kvtrace.recorded_calls.recorded import Call
+from kvtrace.verdicts.conflicts.clocks import Clocks, Race, RaceKey, is_compare_and_swap
+from kvtrace.verdicts.conflicts.fixed_waits import FixedWaits, polls_of
+from kvtrace.verdicts.conflicts.race_replay import MOST_PROGRAMS, Order, orders_of
+from kvtrace.verdicts.conflicts.releases import Gaps, Releases
+from kvtrace.verdicts.replaying import run
+
+_MOST_HELD_BACK: Final = 1 << 13
+"""Limit of programs that are run while others are held back, over all runs."""
+_MOST_IN_PAIRS: Final = 1 << 10
+"""Limit of them while each program also comes at each place among the others."""
+
+
+class _ClockedRun(Instrument):
+    """An instrument that reports compare-and-swaps that wrote, and delays ops that may race.
+
+    Only the `held` programs are delayed, until no other can go on; None: all, until others wait.
+    """
+
+    def __init__(self, clocks: Clocks, aside_before: frozenset[int], held: Order | None) -> None:
+        super().__init__()
+        self._clocks = clocks
+        self._aside_before = aside_before
+        self._held = held
+
+    def wrapped(self, op: Op, step: Step) -> Step:
+        """Wrap compare-and-swaps, polls, and ops in `aside_before`."""
+        if waits_for_memory(op):
+            step = self._reporting_unknown(op, step)
+        elif is_compare_and_swap(op):
+            step = self._reporting_swaps(op, step)
+        return self._letting_others_run(step) if op.index in self._aside_before else step
+
+    def _reporting_unknown(self, op: Op, step: Step) -> Step:
+        result = op.results[0].id
+
+        def reporting(values: list[Any], scope: Scope) -> None:
+            step(values, scope)
+            if isinstance(values[result], Unknown):
+                self._clocks.waited_for_unknown(op)
+
+        return reporting
+
+    def _reporting_swaps(self, op: Op, step: Step) -> Step:
+        type_ = value_type(op.operand("expected").type)
+        expected, result = op.operand("expected").id, op.results[0].id
+
+        def reporting(values: list[Any], scope: Scope) -> None:
+            step(values, scope)
+            old, compared = values[result], values[expected]
+            if isinstance(old, Unknown) or isinstance(compared, Unknown):
+                return
+            full = (scope.programs, *type_.shape)
+            done = np.broadcast_to(to_array(old, type_) == to_array(compared, type_), full)
+            self._clocks.swapped(op, int(scope.linear[0]), done.reshape(-1))
+
+        return reporting
+
+    def _letting_others_run(self, step: Step) -> Step:
+        def waiting(values: list[Any], scope: Scope) -> None:
+            is_held = self._held is None or int(scope.linear[0]) in self._held
+            if scope.launch.turns is not None and is_held:
+                scope.launch.turns.step_aside(gives_up=self._held is not None)
+            step(values, scope)
+
+        return waiting
+
+
+class _FixedWaitsRun(_ClockedRun):
+    """An instrument that also reports the comparisons of waits."""
+
+    def __init__(
+        self, waits: FixedWaits, aside_before: frozenset[int], polls: Mapping[Op, Op]
+    ) -> None:
+        super().__init__(waits, aside_before, None)
+        self._waits = waits
+        self._reads = {compare.index: read for compare, read in polls.items()}
+
+    def wrapped(self, op: Op, step: Step) -> Step:
+        """Wrap the comparisons of waits, too."""
+        step = super().wrapped(op, step)
+        return self._reporting_waits(op, step) if op.index in self._reads else step
+
+    def _reporting_waits(self, op: Op, step: Step) -> Step:
+        sides, result = (op.operand("left"), op.operand("right")), op.results[0]
+        read, other = sides if sides[0] is self._reads[op.index].results[0] else sides[::-1]
+
+        def reporting(values: list[Any], scope: Scope) -> None:
+            step(values, scope)
+            numbers = [_number(values[value.id], value) for value in (read, other, result)]
+            self._waits.compared(op, int(scope.linear[0]), *numbers)
+
+        return reporting
+
+
+def _number(number: Any, value: Value) -> int | None:
+    """Return a scalar of one program, None if it is unknown."""
+    if isinstance(number, Unknown):
+        return None
+    return int(np.reshape(to_array(number, value_type(value.type)), -1)[0])
+
+
+@dataclass(frozen=True)
+class Ordering:
+    """The races found in runs of a call; `doubt` is the reason if the order remains unknown.
+
+    `doubtful` races exist unless the compiled code has a barrier that is not known. `is_fixed`: one
+    run shows what atomics order in all orders of the programs.
+    """
+
+    races: Mapping[RaceKey, Race]
+    doubt: str | None
+    doubtful: Mapping[RaceKey, Race] = field(default_factory=dict)
+    is_fixed: bool = False
+
+
+def races_in_orders(
+    call: Call,
+    watched: Mapping[Storage, NDArray[np.int64]],
+    meeting: frozenset[RaceKey],
+    releases: Releases,
+) -> Ordering:
+    """Return the races found in runs of a call in several orders of its programs.
+
+    Args:
+        call: the call.
+        watched: the bytes where races are looked for, by storage of the call's arguments.
+        meeting: the pairs of ops that may race.
+        releases: the ops that each atomic of the call orders in its program.
+
+    """
+    ordering = _races_with(call, watched, meeting, releases.sure_gaps)
+    if ordering.doubt is not None or releases.possible_gaps == releases.sure_gaps:
+        return ordering
+    possible_ordering = _races_with(call, watched, meeting, releases.possible_gaps)
+    doubtful = {
+        key: race for key, race in possible_ordering.races.items() if key not in ordering.races
+    }
+    return replace(ordering, doubt=possible_ordering.doubt, doubtful=doubtful)
+
+
+def _races_with(
+    call: Call,
+    watched: Mapping[Storage, NDArray[np.int64]],
+    meeting: frozenset[RaceKey],
+    gaps: Gaps,
+) -> Ordering:
+    programs = math.prod(call.grid)
+    if programs > MOST_PROGRAMS:
+        return Ordering({}, f"its {programs:,} programs are too many to follow one by one")
+    races: dict[RaceKey, Race] = {}
+    groups = np.arange(programs)
+    racing = frozenset(index for key in meeting for index in key[:2])
+    polls = polls_of(call.module)
+    if polls is not None:
+        order = orders_of(programs)[0]
+        waits = FixedWaits(call.module, call.arguments, programs, watched, order, groups, gaps)
+        instrument: _ClockedRun = _FixedWaitsRun(waits, racing, polls)
+        failure = run(call, [waits], order, contents="all", instrument=instrument, one_by_one=True)
+        if waits.is_fixed and not (waits.races or waits.doubt or failure):
+            return Ordering({}, None, is_fixed=True)
+    for order, aside_before, held in _runs(programs, racing, groups):
+        if held is not None and meeting <= races.keys():
+            break
+        if held is not None and 2 * np.bincount(groups).max() * programs > _MOST_HELD_BACK:
+            return Ordering(races, f"its {programs:,} programs are too many to hold back each")
+        clocks = Clocks(call.module, call.arguments, programs, watched, order, groups, gaps)
+        instrument = _ClockedRun(clocks, aside_before, held)
+        failure = run(call, [clocks], order, contents="all", instrument=instrument, one_by_one=True)
+        races = {**clocks.races, **races}
+        if failure is not None or clocks.doubt is not None:
+            return Ordering(races, failure or clocks.doubt)
+    return Ordering(races, None)
+
+
+def _runs(
+    programs: int, racing: frozenset[int], groups: NDArray[np.int64]
+) -> Iterator[tuple[Order, frozenset[int], Order | None]]:
+    """Yield runs: the order, ops before which programs step aside, and programs held back.
+
+    One program of each group is held back at a time, in a run for each order of the others.
+    """
+    orders = orders_of(programs)
+    yield orders[0], racing, None
+    yield from ((order, frozenset(), None) for order in orders)
+    places = np.array([np.count_nonzero(groups[:p] == groups[p]) for p in range(programs)])
+    sizes = np.bincount(groups)[groups]
+    turns = int(sizes.max())
+    shifts = max(1, min(turns - 1, _MOST_IN_PAIRS // (2 * turns * programs)))
+    for turn, shift, first in product(range(turns), range(shifts), (0, programs)):
+        after = (places - turn) % sizes
+        is_held = places == turn
+        cycle = (after - 1 + shift) % np.maximum(sizes - 1, 1) + 1
+        order = np.argsort(np.where(is_held, first, cycle), kind="stable")
+        yield order, racing, np.flatnonzero(is_held)
