@@ -23,9 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.evaluate import Storage
-from kvtrace.evaluate.instrument import Instrument
+from kvtrace.evaluate.order import written_storages
 from kvtrace.evaluate.registry import Step
 from kvtrace.evaluate.scope import Scope
+from kvtrace.evaluate.turns import Turns
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Unknown, to_array
 from kvtrace.ir import Op, Value
@@ -33,26 +34,41 @@ from kvtrace.ir.ops import waits_for_memory
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.conflicts.clocks import Clocks, Race, RaceKey, is_compare_and_swap
 from kvtrace.verdicts.conflicts.fixed_waits import FixedWaits, polls_of
-from kvtrace.verdicts.conflicts.race_replay import MOST_PROGRAMS, Order, orders_of
+from kvtrace.verdicts.conflicts.race_replay import (
+    MOST_PROGRAMS,
+    Interleaving,
+    Order,
+    orders_of,
+    reading_ops,
+)
 from kvtrace.verdicts.conflicts.releases import Gaps, Releases
 from kvtrace.verdicts.replaying import run
 
+_MOST_PROGRAMS_BY_CHANCE: Final = 128
+_MOST_BYTES_BY_CHANCE: Final = 1 << 20
+"""Limits of runs by chance: of their programs, and of the bytes of a written storage."""
 _MOST_HELD_BACK: Final = 1 << 13
 """Limit of programs that are run while others are held back, over all runs."""
 _MOST_IN_PAIRS: Final = 1 << 10
 """Limit of them while each program also comes at each place among the others."""
 
 
-class _ClockedRun(Instrument):
+class _ClockedRun(Interleaving):
     """An instrument that reports compare-and-swaps that wrote, and delays ops that may race.
 
-    Only the `held` programs are delayed, until no other can go on; None: all, until others wait.
+    Only the `held` programs are delayed, until no other can go on; None: all, until others wait,
+    with a `seed` by chance.
     """
 
-    def __init__(self, clocks: Clocks, aside_before: frozenset[int], held: Order | None) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        clocks: Clocks,
+        aside_before: frozenset[int],
+        held: Order | None,
+        seed: int | None = None,
+    ) -> None:
+        super().__init__(aside_before, seed)
         self._clocks = clocks
-        self._aside_before = aside_before
         self._held = held
 
     def wrapped(self, op: Op, step: Step) -> Step:
@@ -61,7 +77,7 @@ class _ClockedRun(Instrument):
             step = self._reporting_unknown(op, step)
         elif is_compare_and_swap(op):
             step = self._reporting_swaps(op, step)
-        return self._letting_others_run(step) if op.index in self._aside_before else step
+        return super().wrapped(op, step)
 
     def _reporting_unknown(self, op: Op, step: Step) -> Step:
         result = op.results[0].id
@@ -88,14 +104,11 @@ class _ClockedRun(Instrument):
 
         return reporting
 
-    def _letting_others_run(self, step: Step) -> Step:
-        def waiting(values: list[Any], scope: Scope) -> None:
-            is_held = self._held is None or int(scope.linear[0]) in self._held
-            if scope.launch.turns is not None and is_held:
-                scope.launch.turns.step_aside(gives_up=self._held is not None)
-            step(values, scope)
-
-        return waiting
+    def _let_others_run(self, turns: Turns, program: int) -> None:
+        if self._held is None:
+            super()._let_others_run(turns, program)
+        elif program in self._held:
+            turns.step_aside(gives_up=True)
 
 
 class _FixedWaitsRun(_ClockedRun):
@@ -169,6 +182,21 @@ def races_in_orders(
         key: race for key, race in possible_ordering.races.items() if key not in ordering.races
     }
     return replace(ordering, doubt=possible_ordering.doubt, doubtful=doubtful)
+
+
+def races_by_chance(call: Call, releases: Releases, seed: int) -> Mapping[RaceKey, Race]:
+    """Return races of a run in which programs let others run before ops that read, by chance."""
+    programs, written = math.prod(call.grid), written_storages(call.module, call.arguments)
+    most_bytes = max((storage.nbytes for storage in written), default=0)
+    if programs > _MOST_PROGRAMS_BY_CHANCE or most_bytes > _MOST_BYTES_BY_CHANCE:
+        return {}
+    watched = {storage: np.arange(storage.nbytes) for storage in written}
+    order, groups = orders_of(programs)[0], np.arange(programs)
+    gaps = releases.sure_gaps
+    clocks = Clocks(call.module, call.arguments, programs, watched, order, groups, gaps)
+    instrument = _ClockedRun(clocks, reading_ops(call.module), None, seed)
+    failure = run(call, [clocks], order, contents="all", instrument=instrument, one_by_one=True)
+    return {} if failure or clocks.doubt else clocks.races
 
 
 def _races_with(

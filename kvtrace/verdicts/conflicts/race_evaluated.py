@@ -7,7 +7,7 @@ orders are run; where it decides an address, no evaluation is a proof.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from typing import ClassVar, Final, NamedTuple
@@ -20,12 +20,15 @@ from kvtrace.evaluate.order import written_storages
 from kvtrace.evaluate.touches import Touches
 from kvtrace.ir import Module, Op
 from kvtrace.ir.feeding import feeding
+from kvtrace.ir.model import line_text
+from kvtrace.ir.ops import effect_of
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.functions import Choice
 from kvtrace.symbolic.summary import Access as AccessFormula
 from kvtrace.symbolic.terms import Atom, Symbol
 from kvtrace.verdicts.binding import BoundCall
-from kvtrace.verdicts.conflicts.clocked_runs import Ordering, races_in_orders
+from kvtrace.verdicts.conflicts.clocked_runs import Ordering, races_by_chance, races_in_orders
+from kvtrace.verdicts.conflicts.clocks import Race, RaceKey
 from kvtrace.verdicts.conflicts.messages import RACE
 from kvtrace.verdicts.conflicts.outcomes import ConfirmedConflict, NoConflict, Undecided
 from kvtrace.verdicts.conflicts.pairs import EvaluatedPairs, Pairs, UndecidedPairs, ascending
@@ -168,6 +171,7 @@ class Sweep(Observer):
                     )  # fmt: skip
 
 
+_MOST_SEEDS: Final = 4
 _MAX_WATCHED: Final = 1 << 23
 _BARRIER_UNKNOWN: Final = (
     "an atomic orders the accesses of its own thread, and it is not known whether a barrier orders "
@@ -220,7 +224,10 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
         ]
         for ordered in meetings:
             yield self._meeting_outcome(op, ordered)
-        yield from map(Undecided, self._unstable_addresses(op))
+        unstable = [Undecided(reason) for reason in self._unstable_addresses(op)]
+        if unstable:
+            yield from self._races_by_chance(op)
+        yield from unstable
         if self._failure_in_orders is not None:
             yield Undecided(self._failure_in_orders)
         is_one_run = meetings and self._roles.synchronizes and self._ordering.is_fixed
@@ -264,6 +271,27 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
         conflict = ConfirmedConflict(witness, "evaluated", unordering_release=missed)
         return by_results(self._bound, conflict)
 
+    def _races_by_chance(self, op: Op) -> Iterator[NoConflict | ConfirmedConflict | Undecided]:
+        """Yield the outcomes of the op's races in runs that let programs run side by side."""
+        for seed, races in enumerate(self._chance_races):
+            for race in races.values():
+                ops = (race.first, race.second)
+                if op not in ops or ascending(ops[0].index, ops[1].index) not in self._open_pairs:
+                    continue
+                witness = replayed(
+                    self._call, ops, race.programs, race.storage, race.byte, whole=True,
+                    order=race.order, seed=seed,
+                )  # fmt: skip
+                if witness is not None:
+                    conflict = ConfirmedConflict(witness.ordered_for(op), "evaluated")
+                    yield by_results(self._bound, conflict, seed)
+
+    @cached_property
+    def _chance_races(self) -> tuple[Mapping[RaceKey, Race], ...]:
+        """The races of runs by chance, by their seeds."""
+        releases = releases_of(self._bound)
+        return tuple(races_by_chance(self._call, releases, seed) for seed in range(_MOST_SEEDS))
+
     def _unknown_addresses(self, op: Op) -> Iterator[str]:
         """Yield the reasons for unknown addresses of an op and of ops that it clashes with."""
         storages = self._storages(op)
@@ -281,7 +309,14 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
             if access.op.index not in indices or access.op.index in self._separate_slots:
                 continue
             if self._has_unstable_address(access):
-                yield "its address depends on the order in which programs run"
+                sources = self._order_dependent_ops & feeding(access.op, self._call.module)
+                op_ = self._call.module.ops[min(sources or self._order_dependent_ops)]
+                yield (
+                    "its address depends on the order in which programs run, by what the "
+                    f"{effect_of(op_)}{line_text(op_, 'in')} returns; no race was seen in the "
+                    "orders that were run, and only places that follow from one number that one "
+                    "counter gave are proven for all"
+                )
 
     # -- order ---------------------------------------------------------------------------------
 

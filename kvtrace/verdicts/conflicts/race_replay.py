@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,12 @@ from kvtrace.evaluate import (
     TensorArgument,
 )
 from kvtrace.evaluate.arguments import with_storages
+from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.order import written_storages
-from kvtrace.ir import Op
+from kvtrace.evaluate.registry import Step
+from kvtrace.evaluate.scope import Scope
+from kvtrace.evaluate.turns import Turns
+from kvtrace.ir import Module, Op
 from kvtrace.ir.feeding import feeding, feeding_values_and_trips, loads_behind
 from kvtrace.ir.ops import CONSTANTS, READING, SPREADING
 from kvtrace.ir.types import FloatType, element_of
@@ -47,6 +51,8 @@ _ONE_RESULT: Final = (
     "programs store to the same byte, and leave one result in whatever order they run"
 )
 _ONE_VALUE: Final = "all programs write the same value, by recorded contents"
+_CHANCE: Final = 0.5
+"""The chance that a program lets others run, in each of some runs of programs side by side."""
 _MOST_BYTES: Final = 1 << 24
 """Limit of the bytes of a call's written storages whose results are compared."""
 _MADE_UP_NUMBERS: Final = 8_191
@@ -63,6 +69,39 @@ def orders_of(programs: int) -> tuple[Order, ...]:
     ascending = np.arange(programs, dtype=np.int64)
     shuffled = np.random.default_rng(programs).permutation(programs).astype(np.int64)
     return ascending, ascending[::-1], shuffled
+
+
+def reading_ops(module: Module) -> frozenset[int]:
+    """Return the indices of atomics, and of loads: what they read may depend on the order."""
+    return frozenset(op.index for op in module.ops if op.name in READING)
+
+
+class Interleaving(Instrument):
+    """An instrument that lets other programs run before ops: each time, or by chance (`seed`)."""
+
+    def __init__(self, aside_before: frozenset[int], seed: int | None) -> None:
+        super().__init__()
+        self._aside_before = aside_before
+        self._chance = None if seed is None else np.random.default_rng(seed)
+
+    def wrapped(self, op: Op, step: Step) -> Step:
+        """Wrap the ops in `aside_before`."""
+        if op.index not in self._aside_before:
+            return step
+
+        def waiting(values: list[Any], scope: Scope) -> None:
+            if scope.launch.turns is not None:
+                self._let_others_run(scope.launch.turns, int(scope.linear[0]))
+            step(values, scope)
+
+        return waiting
+
+    def _let_others_run(self, turns: Turns, program: int) -> None:  # noqa: ARG002
+        if self._chance is None:
+            turns.step_aside()
+            return
+        while self._chance.random() < _CHANCE:
+            turns.step_aside()
 
 
 class _TouchObserver(Observer):
@@ -157,6 +196,7 @@ def replayed(
     *,
     whole: bool,
     order: Order | None = None,
+    seed: int | None = None,
 ) -> Witness | None:
     """Evaluate two programs and return their accesses to a byte, None if not both touch it.
 
@@ -168,13 +208,18 @@ def replayed(
         byte: offset from the start of the storage.
         whole: whether to run all programs if these two alone do not both touch the byte.
         order: an order of programs in which both touched the byte; None: ascending.
+        seed: that of a run in which programs let others run by chance; None: they ran to their end.
 
     """
     tries = [(programs, "none"), (programs, "integers"), (None, "integers"), (order, "all")]
     for programs_to_run, contents in tries[: 2 if not whole else 3 if order is None else 4]:
         touches = _TouchObserver(call.arguments, storage, byte, programs)
         is_in_order = contents == "all"
-        run(call, [touches], programs_to_run, contents=contents, one_by_one=is_in_order)
+        instrument = Interleaving(reading_ops(call.module), seed) if is_in_order else None
+        run(
+            call, [touches], programs_to_run, contents=contents, one_by_one=is_in_order,
+            instrument=None if seed is None else instrument,
+        )  # fmt: skip
         witness = touches.witness(ops, programs)
         if witness is not None:
             return witness
@@ -185,7 +230,7 @@ def replayed(
 
 
 def by_results(
-    bound: BoundCall, conflict: ConfirmedConflict
+    bound: BoundCall, conflict: ConfirmedConflict, seed: int | None = None
 ) -> NoConflict | ConfirmedConflict | Undecided:
     """Return two racing accesses, unless they leave the same memory in whatever order programs run.
 
@@ -196,7 +241,7 @@ def by_results(
     that were not recorded decide where an access goes, and if the programs cannot be run.
 
     If each program of the grid has stored the same, from recorded contents that no program
-    changes, then all orders do.
+    changes, then all orders do. With a `seed`, stores are only compared in that run by chance.
     """
     call, witness = bound.call, conflict.witness
     ops = (witness.first.op, witness.second.op)
@@ -221,8 +266,9 @@ def by_results(
     for arguments in (_filled(call, numbers) for numbers in made_up):
         if not are_stores and not _is_same_memory(call, arguments, witness, grid):
             return conflict
-        for order in _orders(witness, grid) if are_stores else ():
-            doubt = _run_in_order(call, arguments, order, witness)[0]
+        orders = _orders(witness, grid) if seed is None else [range(bound.programs)]
+        for order in orders if are_stores else ():
+            doubt = _run_in_order(call, arguments, order, witness, seed)[0]
             if doubt.happened:
                 return replace(conflict, witness=_changing(call, witness, doubt) or witness)
     is_alike = are_stores and not atomics and all(s.role.writes for s in sharers_of(bound))
@@ -375,7 +421,11 @@ def _changing(call: Call, witness: Witness, doubt: _DoubtObserver) -> Witness | 
 
 
 def _run_in_order(
-    call: Call, arguments: Sequence[Argument], order: Sequence[int], witness: Witness
+    call: Call,
+    arguments: Sequence[Argument],
+    order: Sequence[int],
+    witness: Witness,
+    seed: int | None = None,
 ) -> tuple[_DoubtObserver, list[NDArray[np.uint8]]]:
     """Run programs in an order on copies of memory; return what that leaves out, and the copies."""
     written = written_storages(call.module, arguments)
@@ -389,7 +439,8 @@ def _run_in_order(
     )
     storages = {argument.storage for argument in arguments if isinstance(argument, TensorArgument)}
     doubt = _DoubtObserver(copies, witness)
-    failure = run_with(call, copies, (doubt,), order, instrument=None, one_by_one=True)
+    instrument = None if seed is None else Interleaving(reading_ops(call.module), seed)
+    failure = run_with(call, copies, (doubt,), order, instrument=instrument, one_by_one=True)
     doubt.fail(failure)
     tensors = (argument for argument in copies if isinstance(argument, TensorArgument))
     changed = (s for s in dict.fromkeys(t.storage for t in tensors) if s not in storages)

@@ -72,7 +72,7 @@ TICKETS = {
     "numbers that come around": (
         lambda: call(tickets_in_trips, (4,), counter=zeros(1), out=tensor(64), TRIPS=4,
                      STEP=1 << 30), "violation"),
-    "half a number": (lambda: tiles(tickets_halved), "unknown"),
+    "half a number": (lambda: tiles(tickets_halved), "violation"),
     "put back": (lambda: tiles(tickets_that_end), "unknown"),
 }  # fmt: skip
 
@@ -143,3 +143,25 @@ def test_numbers_are_distinct_but_places_2_to_the_64_bytes_apart_are_one(form, d
     assert verdicts(far_places(form, 1 << least, dtype, known)) != {"proven"}
     is_bounded = known or form != "rows"  # an unrecorded counter of 64 bits may itself wrap
     assert (verdicts(far_places(form, 1 << 20, dtype, known)) == {"proven"}) == is_bounded
+
+
+# -- programs that let others run between two draws ------------------------------------------------
+
+
+@triton.jit
+def peeks(counter, out):
+    place = tl.atomic_add(counter, 0)
+    tl.atomic_add(counter, 1)
+    tl.store(out + place, tl.program_id(0))
+
+
+@triton.jit
+def adds_two_draws(counter, out):
+    place = tl.atomic_add(counter, 1)
+    tl.store(out + place + tl.atomic_add(counter, 1), tl.program_id(0))
+
+
+@pytest.mark.parametrize("kernel", [peeks, adds_two_draws])
+def test_programs_that_draw_side_by_side_race(kernel):
+    """In no order of whole programs do two store to one place."""
+    assert verdicts(call(kernel, (4,), counter=zeros(1), out=tensor(32))) == {"violation"}
