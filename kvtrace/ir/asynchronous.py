@@ -133,11 +133,12 @@ def follows(name: str) -> bool:
 
 def strangers(module: Module, followed: Collection[str]) -> Iterator[Op]:
     """Return the ops of a module that are of a GPU's dialect and not followed."""
-    return (op for op in _ops_of_gpus(module) if op.name not in followed)
+    return (op for op in ops_of_gpus(module) if op.name not in followed)
 
 
 @once_per_module
-def _ops_of_gpus(module: Module) -> tuple[Op, ...]:
+def ops_of_gpus(module: Module) -> tuple[Op, ...]:
+    """Return the ops of a module that are of a GPU's dialect."""
     return tuple(op for op in module.ops if op.name.partition(".")[0] in GPU_DIALECTS)
 
 

@@ -50,12 +50,27 @@ def loads_behind(op: Op, module: Module) -> frozenset[int]:
 
 def feeding_values(values: Iterable[Value], module: Module) -> frozenset[int]:
     """Return the indices of the ops that feed values."""
-    return _Slice(module).of_values(values)
+    return _slice_of_values(values, module)[0]
 
 
 def feeding_values_and_trips(values: Iterable[Value], module: Module) -> frozenset[int]:
     """Return the indices of the ops that feed values, and of the loops whose counters do."""
-    return _Slice(module).of_values_and_trips(values)
+    return frozenset().union(*_slice_of_values(values, module))
+
+
+def _slice_of_values(values: Iterable[Value], module: Module) -> tuple[frozenset[int], ...]:
+    """Return the indices of the ops that feed values, and of the loops; cached in the module."""
+    values = tuple(values)
+    key, slices = tuple(value.id for value in values), _slices_of_values(module)
+    if key not in slices:
+        sliced = _Slice(module)
+        slices[key] = sliced.of_values(values), frozenset(sliced._loops)
+    return slices[key]
+
+
+@once_per_module
+def _slices_of_values(_module: Module) -> dict[tuple[int, ...], tuple[frozenset[int], ...]]:
+    return {}
 
 
 class _Slice:

@@ -19,6 +19,7 @@ from itertools import islice
 from typing import Any, Final
 
 from kvtrace.evaluate.arguments import TensorArgument
+from kvtrace.ir.asynchronous import ops_of_gpus
 from kvtrace.ir.feeding import feeding
 from kvtrace.recorded_calls.recorded import Call, KnownLaunches
 from kvtrace.schema.contents import ContentSet
@@ -53,7 +54,8 @@ class Judgment:
         self.call = call
         self._rules = chosen_rules(rules)
         ids = [rule.id for rule in self._rules]
-        strangers = [verdict for rule in self._rules for verdict in _not_followed(rule, call)]
+        of_gpus = self._rules if ops_of_gpus(call.module) else ()
+        strangers = [verdict for rule in of_gpus for verdict in _not_followed(rule, call)]
         unjudged = {verdict.rule for verdict in strangers}
         self.observers: tuple[Concrete, ...] = ()
         if unjudged == set(ids):
