@@ -9,12 +9,17 @@ stores, and marked so where the assembly has others, for AMD, and without assemb
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kvtrace import registry
 from kvtrace.converters.line_links import Frame, LineLinks, link_assembly, link_mlir
-from kvtrace.figures.layouts import BANK_WAYS, CONVERTED_BYTES, LAYOUT_FIGURES, VECTOR_BYTES
+from kvtrace.figures.layouts import (
+    BANK_WAYS,
+    CONVERTED_BYTES,
+    LAYOUT_FIGURES,
+    VECTOR_BYTES,
+    LineLayout,
+)
 from kvtrace.ir.assembly import global_bytes
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.without_ir import TRITON_ORIGINS, makes_generic_ttir
@@ -66,18 +71,6 @@ class LayoutCost(NamedTuple):
     value: int | None
     unknown: str | None = None
     within_warps: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class LineLayout:
-    """Values of a line, and reasons why others are unknown, both by the names of figures.
-
-    A figure of which the line has no op is in neither. `by_model`: the bank ways are a model's.
-    """
-
-    values: Mapping[str, int] = field(default_factory=dict)
-    unknown: Mapping[str, str] = field(default_factory=dict)
-    by_model: bool = False
 
 
 NO_TTGIR: Final = LineLayout({}, {f.name: "no TTGIR was recorded" for f in LAYOUT_FIGURES})

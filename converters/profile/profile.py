@@ -12,7 +12,6 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from kvtrace.converters.line_layouts import LineLayouts
 from kvtrace.converters.notes import read_unevaluated
 from kvtrace.converters.profile.advice import IMPORTANT, read_advice
 from kvtrace.converters.profile.device_limits import (
@@ -360,6 +359,10 @@ def _derived(sums: Mapping[str, Any], by_type: FlopsByType, unique_bytes: int | 
 def _line_profiles(
     trace: Trace, runs: Sequence[Run], rows: Sequence[Row]
 ) -> tuple[LineProfile, ...]:
+    if not rows:
+        return ()
+    from kvtrace.converters.line_layouts import LineLayouts  # it imports readers of IR
+
     source, layouts = SourceLines(trace, runs), LineLayouts(trace, runs)
     return tuple(
         LineProfile(

@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from kvtrace import registry
-from kvtrace.converters.line_layouts import LineLayout
 from kvtrace.converters.profile.device_limits import ChosenDevice, Position
 from kvtrace.converters.profile.stated_work import StatedFigures
 from kvtrace.figures.device_time import DeviceTime
@@ -13,6 +12,7 @@ from kvtrace.figures.gaps import Gaps
 from kvtrace.figures.graph_replays import GraphReplays
 from kvtrace.figures.identity import KernelKey, Keyed
 from kvtrace.figures.launch_costs import LaunchCost
+from kvtrace.figures.layouts import LineLayout
 from kvtrace.figures.lines import Place
 from kvtrace.figures.ranks import RanksFigures
 from kvtrace.figures.window import Window

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from kvtrace.converters.line_layouts import LineLayout
 from kvtrace.converters.profile.device_limits import ChosenDevice, Position
 from kvtrace.converters.profile.device_text import (
     busy_sentence,
@@ -28,7 +27,7 @@ from kvtrace.figures.kernels import (
     HOST_MEDIAN,
     KERNEL_FIGURES,
 )
-from kvtrace.figures.layouts import BANK_WAYS, LAYOUT_FIGURES, LayoutFigure
+from kvtrace.figures.layouts import BANK_WAYS, LAYOUT_FIGURES, LayoutFigure, LineLayout
 from kvtrace.figures.window import nothing_sentence
 from kvtrace.text import (
     amount,

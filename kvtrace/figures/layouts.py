@@ -1,7 +1,7 @@
 """Figures of source lines that layouts decide: names, units and meanings."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from kvtrace.figures.kernels import Unit
@@ -19,6 +19,18 @@ class LayoutFigure:
     meaning: str
     of_ops: _Of
     of_kernels: _Of
+
+
+@dataclass(frozen=True, slots=True)
+class LineLayout:
+    """Values of a line, and reasons why others are unknown, both by the names of figures.
+
+    A figure of which the line has no op is in neither. `by_model`: the bank ways are a model's.
+    """
+
+    values: Mapping[str, int] = field(default_factory=dict)
+    unknown: Mapping[str, str] = field(default_factory=dict)
+    by_model: bool = False
 
 
 _WAYS: Final = (

@@ -4,9 +4,10 @@
 import pytest
 
 from kvtrace.converters import line_layouts
-from kvtrace.converters.line_layouts import LineLayout, kernel_layouts
+from kvtrace.converters.line_layouts import kernel_layouts
 from kvtrace.converters.profile.profile import read_profile
 from kvtrace.converters.profile.profile_text import profile_text
+from kvtrace.figures.layouts import LineLayout
 from tests.converters.written_trace import Kernel, Op, add_ops, write_trace
 
 FILE = "/home/user/kernels.py"

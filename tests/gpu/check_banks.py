@@ -29,8 +29,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import kvtrace
 from corpus.kernels.bank_kernels import LAUNCHES, WARPS
 from kvtrace.converters.disassembly import disassembled, disassembler
-from kvtrace.converters.line_layouts import LineLayout, LineLayouts
+from kvtrace.converters.line_layouts import LineLayouts
 from kvtrace.converters.line_links import link_sass
+from kvtrace.figures.layouts import LineLayout
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import Trace, open_trace
 
