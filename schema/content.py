@@ -39,6 +39,8 @@ UNKNOWN: Final[Producer] = (None, None)
 
 #: Decorators of functions that Triton compiles: a program's text leaves such kernels out.
 COMPILING: Final = frozenset({"triton.jit", "jit", "gluon.jit"})
+#: Part of the paths of PyTorch's own files, which its version tells.
+TORCH_FILES: Final = "-packages/torch/"
 
 #: Bytes of the largest artifact that is read: twice the largest tensor that is recorded.
 MOST_BYTES: Final = 512 << 20

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.schema.content import COMPILING
+from kvtrace.schema.content import COMPILING, TORCH_FILES
 from kvtrace.text import shorten
 
 if TYPE_CHECKING:
@@ -29,13 +29,13 @@ _LIBRARIES: Final = sys.stdlib_module_names | {"torch", "triton", "numpy", "kvtr
 #: Names by which a program runs code or takes values that its text does not show.
 _HIDING: Final = frozenset((
     "__globals__", "__import__", "_getframe", "currentframe", "environ", "eval", "exec",
-    "f_globals", "get_objects", "getenv", "getmodule", "globals", "importlib", "input", "iterdir",
-    "listdir", "locals", "open", "read_bytes", "read_text", "runpy", "subprocess", "sys.modules",
+    "f_globals", "from_file", "fromfile", "genfromtxt", "get_objects", "getenv", "getmodule",
+    "globals", "importlib", "input", "iterdir", "listdir", "load", "loadtxt", "locals", "memmap",
+    "open", "popen", "read_bytes", "read_text", "runpy", "stdin", "subprocess", "sys.modules",
     "vars()",
 ))  # fmt: skip
 #: Options of an autotuner that change tensors.
 _HOOKS: Final = frozenset(("pre_hook", "post_hook", "reset_to_zero", "restore_value"))
-_DEFINING: Final = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)
 _WIDTH: Final = 60
 UNKNOWN: Final = "what its launches are given is not known"
 
@@ -70,25 +70,17 @@ def reason_of_other_callers(before: "Snapshot", after: "Snapshot") -> str:
         return change
     if gap := next((program.gap for program in programs if program.gap), ""):
         return f"{UNKNOWN}: {gap}"
-    libraries = [_torch_versions(side) for side in (before, after)]
+    libraries = [{run.versions.get("torch") for run in side.runs} for side in (before, after)]
     commands = [_options(side) for side in (before, after)]
     if commands[0] != commands[1]:
-        return f"the command ends with {_listed(commands[1])}, was {_listed(commands[0])}"
+        return f"the command ends with {commands[1]}, was {commands[0]}"
     return "" if libraries[0] == libraries[1] else "torch has another version"
 
 
-def _listed(words: Sequence[str]) -> str:
-    return " ".join(words) or "nothing"
-
-
-def _options(side: "Snapshot") -> list[str]:
+def _options(side: "Snapshot") -> str:
     """Return what follows the program in a side's commands, without paths."""
     words = [word for run in side.runs for word in (run.command or "").split()[2:]]
-    return [word for word in words if "/" not in word]
-
-
-def _torch_versions(side: "Snapshot") -> set[str | None]:
-    return {run.versions.get("torch") for run in side.runs}
+    return " ".join(word for word in words if "/" not in word) or "nothing"
 
 
 def _program(side: "Snapshot", kernels: Collection[str]) -> _Program:
@@ -96,7 +88,6 @@ def _program(side: "Snapshot", kernels: Collection[str]) -> _Program:
     texts: dict[tuple[str, str], _Text] = {}
     gaps: list[str] = []
     functions: set[str] = set()
-    tops: set[str] = set()
     for row in (row for run in side.runs for row in _launching_stacks(side, run, gaps)):
         frames, files = row["frames"], row["files"] or ()
         functions.update(str(frame["function"]).split(".")[-1] for frame in frames)
@@ -104,7 +95,6 @@ def _program(side: "Snapshot", kernels: Collection[str]) -> _Program:
             frame = frames[min(len(files), len(frames) - 1)]
             place = f"{PurePath(frame['file'] or '?').name}:{frame['line']}"
             gaps.append(f"the text around {place}, which leads to a launch, was not recorded")
-        tops.update(str(file["path"]) for file in files[len(frames) - 1 :])
         for path, artifact in ((str(file["path"]), file["artifact"]) for file in files):
             if (path, artifact) not in texts:
                 content = side.trace.artifact(artifact or "") or b""
@@ -114,7 +104,8 @@ def _program(side: "Snapshot", kernels: Collection[str]) -> _Program:
     listed = tuple(texts.values())
     known = functions | set(kernels)
     gaps += [] if listed else ["no text was recorded"]
-    used = (reason for text in listed for reason in _gaps(text, known, text.path in tops))
+    own = (text for text in listed if TORCH_FILES not in text.path)
+    used = (reason for text in own for reason in _gaps(text, known))
     return _Program(listed, next(chain(gaps, used), ""))
 
 
@@ -139,16 +130,13 @@ def _tree(text: str, kernels: Collection[str]) -> ast.Module | None:
         return None
     numbers = _WithoutNumbers(kernels)
     tree = numbers.visit(tree)
-    reads = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and _is_read(node)]
+    names = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
+    reads = [name.id for name in names if isinstance(name.ctx, ast.Load)]
     for statement in [*tree.body]:
         name = _number_name(statement)
         if name and reads.count(name) == numbers.reads.count(name):
             tree.body.remove(statement)
     return cast("ast.Module", tree)
-
-
-def _is_read(node: ast.Name) -> bool:
-    return isinstance(node.ctx, ast.Load)
 
 
 def _number_name(statement: ast.stmt) -> str:
@@ -197,6 +185,7 @@ class _WithoutNumbers(ast.NodeTransformer):
         if name not in self._kernels or not isinstance(node.func, ast.Subscript):
             return node
         arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+        node.keywords = [one for one in node.keywords if not isinstance(one.value, ast.Constant)]
         for value in (*arguments, *ast.walk(node.func.slice)):
             if isinstance(value, ast.Constant):
                 value.value = ...
@@ -205,11 +194,8 @@ class _WithoutNumbers(ast.NodeTransformer):
         return node
 
 
-def _gaps(text: _Text, known: Collection[str], is_top: bool) -> Iterator[str]:
-    """Yield what a text uses that was not recorded; `known` are functions and kernels that were.
-
-    `is_top`: the top level of its file led to the launch, and is recorded with all that it uses.
-    """
+def _gaps(text: _Text, known: Collection[str]) -> Iterator[str]:
+    """Yield what a text uses that was not recorded; `known` are functions and kernels that were."""
     for node in ast.walk(text.tree):
         if isinstance(node, ast.Name | ast.Attribute | ast.Call):
             text_of_node = "" if isinstance(node, ast.Call) and node.args else ast.unparse(node)
@@ -225,11 +211,6 @@ def _gaps(text: _Text, known: Collection[str], is_top: bool) -> Iterator[str]:
                     yield f"{text.line(node.lineno)} uses sys as {bound}"
                 if not is_library and bound not in known:
                     yield f"the text of {bound}, of {text.line(node.lineno)}, was not recorded"
-    for statement in () if is_top else text.tree.body:
-        if isinstance(statement, ast.ClassDef):
-            yield f"the text of all of the class {statement.name} was not recorded"
-        elif not isinstance(statement, _DEFINING) and not _number_name(statement):
-            yield f"what else happens to {text.line(statement.lineno)} was not recorded"
 
 
 def _change(before: _Program, after: _Program) -> str:

@@ -19,6 +19,7 @@ from kvtrace.schema.content import COMPILING
 from kvtrace.settings import Source
 
 _ASSIGNING: Final = frozenset({"=", "+=", "-=", "*=", "/=", "//=", "%=", "|=", "&=", ":="})
+_BEFORE_PARAMETERS: Final = frozenset({"(", ",", "*", "**"})
 _BRACKETS: Final = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 #: First words of lines that continue the statement above.
 _CONTINUING: Final = frozenset({"else", "elif", "except", "finally"})
@@ -175,7 +176,9 @@ class Module:
         return [one.numbers.start for one in self._statements if _runs_code(one.lines)]
 
 
-def used_part(text: str, lines: Collection[int], *, outermost: bool = False) -> str:
+def used_part(
+    text: str, lines: Collection[int], *, outermost: bool = False, imported: bool = False
+) -> str:
     """Return a file in which lines are blank unless the functions around `lines` use them.
 
     Kept are these functions with their decorators and comments right above, statements of the
@@ -187,20 +190,29 @@ def used_part(text: str, lines: Collection[int], *, outermost: bool = False) -> 
         lines: numbers of lines, counted from 1.
         outermost: keep the outermost functions around the lines, with all in them, in place of
             the innermost.
+        imported: keep what importing the file runs, too, with what that uses.
 
     """
-    return _used_part(text, frozenset(lines), outermost)
+    return _used_part(text, frozenset(lines), outermost, imported)
 
 
 @lru_cache(maxsize=16)  # variants of a kernel come from the same lines
-def _used_part(text: str, lines: frozenset[int], outermost: bool) -> str:
+def _used_part(text: str, lines: frozenset[int], outermost: bool, imported: bool) -> str:
     file_lines = lines_of(text)
     try:
         module = parsed_module(text)
         kept_numbers = _used_line_numbers(module, file_lines, lines, outermost)
+        kept_numbers |= _imported_line_numbers(text) if imported else set()
     except (tokenize.TokenError, SyntaxError):
         kept_numbers = {number for number in lines if 0 < number <= len(file_lines)}
     return _only(file_lines, kept_numbers)
+
+
+@lru_cache(maxsize=8)  # the same for all functions of a file
+def _imported_line_numbers(text: str) -> set[int]:
+    """Return the numbers of the lines that importing a file runs, and of those that they use."""
+    module = parsed_module(text)
+    return _used_line_numbers(module, lines_of(text), module.code_lines(), True)
 
 
 def _only(file_lines: Sequence[str], kept_numbers: Collection[int]) -> str:
@@ -395,22 +407,22 @@ def _names_bound_by(words: Sequence[str]) -> Iterator[str]:
 
 def _free_names(lines: Sequence[_LogicalLine]) -> set[str]:
     """Return the names that lines read from the module; functions' local names are left out."""
-    names: set[str] = set()
-    local_names: set[str] = set()
-    function_depth: int | None = None
-    for line in lines:
+    scopes: list[tuple[int, set[str], set[str]]] = [(-1, set(), set())]  # depth, reads, locals
+    for line in [*lines, _LogicalLine(-1, [""], 0, 0)]:
         rest()
-        if function_depth is not None and line.depth <= function_depth:
-            function_depth = None
-        if line.is_function:
-            function_depth = line.depth if function_depth is None else function_depth
-            local_names |= _parameters(line.words)
-        elif function_depth is not None:
-            local_names.update(_names_bound_by(line.words))
+        while line.depth <= scopes[-1][0] and len(scopes) > 1:
+            _, reads, local_names = scopes.pop()
+            scopes[-1][1].update(reads - local_names)
+        parameters = _parameters(line.words) if line.is_function else set()
         for previous_word, word in pairwise(["", *line.words]):
+            is_parameter = word in parameters and previous_word in _BEFORE_PARAMETERS
             if word.isidentifier() and not keyword.iskeyword(word) and previous_word != ".":
-                names.add(word)
-    return names - local_names
+                scopes[-1][1].update(() if is_parameter else (word,))
+        if line.is_function:
+            scopes.append((line.depth, set(), parameters))
+        elif len(scopes) > 1:
+            scopes[-1][2].update(_names_bound_by(line.words))
+    return scopes[0][1]
 
 
 def _parameters(words: Sequence[str]) -> set[str]:
@@ -418,6 +430,6 @@ def _parameters(words: Sequence[str]) -> set[str]:
     parameters, depth = set(), 0
     for previous_word, word in pairwise(words):
         depth += _BRACKETS.get(previous_word, 0)
-        if depth == 1 and previous_word in ("(", ",", "*", "**") and word.isidentifier():
+        if depth == 1 and previous_word in _BEFORE_PARAMETERS and word.isidentifier():
             parameters.add(word)
     return parameters

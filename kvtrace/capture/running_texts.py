@@ -1,7 +1,6 @@
 """The texts of the functions that launch, kept where they are what ran."""
 
 import re
-import tokenize
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -9,10 +8,10 @@ from types import CodeType
 from typing import Final, NamedTuple
 from weakref import ref
 
-from kvtrace.capture.python_source import FILE_LIMIT, lines_of, parsed_module, used_part
+from kvtrace.capture.python_source import FILE_LIMIT, lines_of, used_part
 from kvtrace.capture.records import Frame
 from kvtrace.capture.stacks import is_generated
-from kvtrace.schema.content import content_hash
+from kvtrace.schema.content import TORCH_FILES, content_hash
 from kvtrace.settings import Source
 
 #: Most frames of a stack of which text is kept, the innermost ones.
@@ -82,9 +81,13 @@ def _decided_text(code: CodeType, keep: Source) -> RunningText | None:
     text = None if by_program else _file_text(path)
     if text is None:
         return None
-    part, codes = _compiled_part(text, code.co_firstlineno, whole=code.co_name == "<module>")
+    is_top = code.co_name == "<module>"
+    part, codes = _compiled_part(text, code.co_firstlineno, whole=is_top)
     if code not in codes:
         return None
+    if TORCH_FILES not in path:  # whose version tells what importing it runs
+        lines = [] if is_top else [code.co_firstlineno]
+        part = used_part(text, lines, outermost=True, imported=True)
     content = (text if keep == "files" else part).encode()
     return RunningText(path, lines_of(text), content, content_hash(content))
 
@@ -115,28 +118,18 @@ def _names(lines: Sequence[str], line: int, called: str | None) -> bool:
 def _compiled_part(text: str, line: int, *, whole: bool) -> tuple[str, tuple[CodeType, ...]]:
     """Return the outermost function around a line, with what it uses, and the code in it; cached.
 
-    `whole` compiles all of the text, as code of a file's top level is made of it, and returns the
-    statements of the top level that are no definitions, with what they use. Nothing is compiled
-    that does not compile, or that Python might warn of.
+    `whole` compiles all of the text, as code of a file's top level is made of it. Nothing is
+    compiled that does not compile, or that Python might warn of.
     """
-    part = _top_level(text) if whole else used_part(text, [line], outermost=True)
     # With its imports: a call of an imported module's function is compiled to other instructions.
-    compiled = text if whole else part
-    if _UNUSUAL_ESCAPE.search(compiled):
+    part = text if whole else used_part(text, [line], outermost=True)
+    if _UNUSUAL_ESCAPE.search(part):
         return part, ()
     try:
-        code = compile(compiled, "", "exec", dont_inherit=True)
+        code = compile(part, "", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
         return part, ()
     return part, tuple(_codes(code))
-
-
-def _top_level(text: str) -> str:
-    try:
-        lines = parsed_module(text).code_lines()
-    except (tokenize.TokenError, SyntaxError):
-        return ""
-    return used_part(text, lines, outermost=True)
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

@@ -40,7 +40,7 @@ def test_text_is_decided_once_for_all_launches_of_a_function(
 
     assert len(compiled) == 1
     assert {text.sha256 for (text,) in texts} == {texts[0][0].sha256}
-    assert texts[0][0].content.startswith(b"\n\ndef call")
+    assert texts[0][0].content.startswith(b"SIZE = 4\n\ndef call")
 
 
 @pytest.mark.parametrize("how", ["long", "generated"])

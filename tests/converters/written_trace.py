@@ -55,6 +55,7 @@ class Kernel:
     num_warps: int = 4
     shared_bytes: int | None = None
     options: tuple[tuple[str, str], ...] = ()
+    compile_ns: int | None = 2_000_000
     calls: tuple[Launches, ...] = (Launches(),)
 
 
@@ -80,14 +81,14 @@ def write_trace(
     alignment: int = 0,
     marks: Sequence[tuple[str, int, int]] = (),
     contents: Sequence[tuple[int, str]] = (),
-    program: str | None = None,
+    program: Sequence[tuple[str, str, int, str]] | None = None,
     **run: Any,
 ) -> Selection:
     """Write one run; kernel and call ids count up in the order of `kernels`.
 
     `marks` have a name, and begin and end in nanoseconds from `start`. `contents` are the argument
-    and its contents at the first launch. `program` is the text whose top level launches, at its
-    last line; without one a call may name a `line` that launches.
+    and its contents at the first launch. `program` has path, function, line and text of
+    the frames that launch; without it a call may name a `line` that launches.
     """
     writer = RunWriter(out, run_id)
     rows: dict[str, list[dict[str, Any]]] = {"kernels": [], "calls": [], "launches": []}
@@ -207,11 +208,14 @@ def _derive(
         )
 
 
-def _program_stack(program: str, artifacts: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    text = artifact_row("program", program.encode())
-    artifacts[text["sha256"]] = text
-    stack = stack_row([("/home/user/run.py", program.count("\n"), 1, "<module>")])
-    return {**stack, "files": [{"path": "/home/user/run.py", "artifact": text["sha256"]}]}
+def _program_stack(
+    program: Sequence[tuple[str, str, int, str]], artifacts: dict[str, dict[str, Any]]
+) -> dict[str, Any]:
+    texts = [artifact_row("program", text.encode()) for *_, text in program]
+    artifacts.update((text["sha256"], text) for text in texts)
+    files = zip((path for path, *_ in program), (text["sha256"] for text in texts), strict=True)
+    stack = stack_row([(path, line, 1, name) for path, name, line, _ in program])
+    return {**stack, "files": [{"path": path, "artifact": text} for path, text in files]}
 
 
 def _kernel_row(
@@ -256,7 +260,7 @@ def _kernel_row(
         "options": list(kernel.options),
         "origin": kernel.origin,
         "compile_begin": start,
-        "compile_ns": 2_000_000,
+        "compile_ns": kernel.compile_ns,
         "stages": stages,
     }  # fmt: skip
 

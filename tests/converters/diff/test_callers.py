@@ -1,6 +1,7 @@
 """Values given to launches: programs of equal text, or a line that hands over something else."""
 
 import ast
+from types import CodeType
 
 import pytest
 
@@ -28,7 +29,11 @@ LAUNCH = "scale[(8,)](x, y, 9, BLOCK=BLOCK)\n"
 
 
 def evidence(tmp_path, before, after, **options):
-    """Return the answer to "same results?" of two programs, and its evidence."""
+    """Return the answer to "same results?" of two programs, or of frames, and its evidence."""
+    before, after = (
+        [("run.py", "<module>", text.count("\n"), text)] if isinstance(text, str) else text
+        for text in (before, after)
+    )
     sides = (
         write_trace(tmp_path / run, [Kernel()], run_id=f"20260102T030405-{run}", program=text,
                     **options.get(run, {}))
@@ -166,7 +171,6 @@ NAMED = 'x = REG["fa"](9)\n'
     ("code", "is_known"),
     [
         (REGISTRY + "@reg\n" + FA + NAMED, False),
-        (REGISTRY + "@reg\n@torch.no_grad()\n" + FA + NAMED, False),
         (REGISTRY + "class Fill:\n    @reg\n    def fa(n): return 3.0\n" + NAMED, False),
         (REGISTRY + FA + "def unused(k=reg(fa)): pass\n" + NAMED, False),
         ("FS = []\n@FS.append\n" + FA + "x = FS[0](9)\n", False),
@@ -181,6 +185,13 @@ NAMED = 'x = REG["fa"](9)\n'
         (FA + 'import sys as s\nx = getattr(s.modules[__name__], "f" + "a")(9)\n', False),
         (FA + 'x = vars()["f" + "a"](9)\n', False),
         (FA + 'x = halved.__globals__["f" + "a"](9)\n', False),
+        ("import functools\n@functools.singledispatch\ndef made(n): pass\n" + FA
+         + "made.register(int, fa)\nx = made(9)\n", False),
+        ("def made(n): return made.fill\nsetattr(made, 'fill', 3.0)\nx = made(9)\n", False),
+        ("def made(n): return made.fill\ndef fill(k): made.fill = k\nfill(3.0)\n", False),
+        (FA + "def made(n):\n    def of(fa): return fa\n    return of(n) * fa(n)\nx = made(9)\n",
+         False),
+        ("def patch(): torch.sigmoid = lambda x: 3.0\npatch()\n", False),
         (FA + "x = float(vars(torch)['pi'])\n", True),
         (REGISTRY + "@reg\ndef other(n):\n    '''Not 3.0.'''  # 3.0\n" + FA, True),
         ("def fa(n, k=3.0): return k\n", True),
@@ -189,7 +200,7 @@ NAMED = 'x = REG["fa"](9)\n'
 )  # fmt: skip
 def test_changed_function_is_not_known_unless_nothing_runs_it(tmp_path, code, is_known):
     before, after = (
-        recorded(tmp_path / side / "run.py", HEAD + text + LAUNCH)
+        recorded(tmp_path / side, HEAD + text)
         for side, text in (("a", code), ("b", code.replace("3.0", "3.5")))
     )
 
@@ -197,14 +208,22 @@ def test_changed_function_is_not_known_unless_nothing_runs_it(tmp_path, code, is
     same, _ = evidence(tmp_path / "same", before, before)
 
     assert word == ("yes" if is_known else "not known")
-    assert is_known or "run.py:" in text
+    assert is_known or "helper.py:" in text
     assert same == ("not known" if " uses " in text else "yes")
 
 
-def recorded(path, text):
-    """Return the part of a program that is recorded of it, when its last line launches."""
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(text)
-    code = compile(text, str(path), "exec")
-    frame = Frame(str(path), text.count("\n"), 1, "<module>", code)
-    return next(launching_files([frame], "used")).content.decode()
+def recorded(folder, text):
+    """Return what is recorded of a program that launches in a module with a text."""
+    folder.mkdir()
+    frames = []
+    for name, function, content in (
+        ("helper.py", "launched", f"{text}def launched():\n    {LAUNCH}"),
+        ("run.py", "<module>", "from helper import launched\nlaunched()\n"),
+    ):
+        (folder / name).write_text(content)
+        code = compile(content, str(folder / name), "exec")
+        named = {one.co_name: one for one in code.co_consts if isinstance(one, CodeType)}
+        frames.append((name, function, content.count("\n"), named.get(function, code)))
+    stack = [Frame(code.co_filename, line, 1, name, code) for _, name, line, code in frames]
+    texts = zip(frames, launching_files(stack, "used"), strict=True)
+    return [(*frame[:3], text.content.decode()) for frame, text in texts]
