@@ -227,10 +227,8 @@ def device_difference(
         DeviceWork(*named, before.others.get(named), after.others.get(named))
         for named in dict.fromkeys((*before.others, *after.others))
     ]
-    if before.tuning.executions or after.tuning.executions:
-        rows.append(DeviceWork(*TUNING, before.tuning, after.tuning))
-    if before.waiting.executions or after.waiting.executions:
-        rows.append(DeviceWork(*WAITING, before.waiting, after.waiting))
+    others = (TUNING, before.tuning, after.tuning), (WAITING, before.waiting, after.waiting)
+    rows += [DeviceWork(*named, a, b) for named, a, b in others if a.executions or b.executions]
     rows.sort(key=lambda row: (-row.most_ns, row.name, row.kind))
     return DeviceDifference(tuple(rows), before.device_ns, after.device_ns)
 

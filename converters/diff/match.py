@@ -14,6 +14,8 @@ from kvtrace.figures.identity import KernelKey
 _Item = TypeVar("_Item")
 _Key = TypeVar("_Key", int, KernelKey)
 _Trigrams = Counter[tuple[str, str, str]]
+_KernelTrigrams = tuple[_Trigrams | None, ...]
+"""Trigrams of a kernel's source tokens, without its name, and of its ops; None without the text."""
 
 #: Least similarity of a renamed kernel.
 LEAST_ALIKE: Final = 0.75
@@ -54,25 +56,20 @@ def matched_kernels(before: "Snapshot", after: "Snapshot") -> KernelMatches:
         and _source_of(before.kernels[key]) == _source_of(after.kernels[other])
     ))  # fmt: skip
     for name in dict.fromkeys(key.name for key in removed):
-        same_name_before = [key for key in removed if key.name == name]
-        same_name_after = [key for key in added if key.name == name]
-        if len(same_name_before) == len(same_name_after):
-            pairs.update(zip(same_name_before, same_name_after, strict=True))
+        named = [[key for key in side if key.name == name] for side in (removed, added)]
+        if len(named[0]) == len(named[1]):
+            pairs.update(zip(*named, strict=True))
+    paired = set(pairs.values())
+    removed = [key for key in removed if key not in pairs]
+    added = [key for key in added if key not in paired]
     in_order = [(key, pairs[key]) for key in before.kernels if key in pairs]
     similarities: dict[KernelKey | None, float] = {}
-    paired = set(pairs.values())
-    candidates = (key for key in removed if key not in pairs), (k for k in added if k not in paired)
-    for old, new, similarity in _renamed(before, after, *map(list, candidates)):
-        pairs[old] = new
+    for old, new, similarity in _renamed(before, after, [*removed], [*added]):
         in_order.append((old, new))
         similarities[new] = similarity
-    paired = set(pairs.values())
-    return KernelMatches(
-        in_order,
-        [key for key in removed if key not in pairs],
-        [key for key in added if key not in paired],
-        similarities,
-    )
+        removed.remove(old)
+        added.remove(new)
+    return KernelMatches(in_order, removed, added, similarities)
 
 
 def _source_of(variants: Sequence[Variant]) -> str | None:
@@ -154,16 +151,6 @@ def _first_of_each(ranked: Iterable[tuple[_Key, _Key]]) -> list[tuple[_Key, _Key
     return chosen
 
 
-class _KernelTrigrams(NamedTuple):
-    """Trigrams of a kernel's source tokens and of its IR ops; None if the text is missing.
-
-    The kernel's own name is replaced in the source.
-    """
-
-    source: _Trigrams | None
-    ops: _Trigrams | None
-
-
 def _renamed(
     before: Snapshot, after: Snapshot, removed: Sequence[KernelKey], added: Sequence[KernelKey]
 ) -> Iterator[tuple[KernelKey, KernelKey, float]]:
@@ -206,12 +193,8 @@ def _kernel_trigrams(side: Snapshot, variant: Variant) -> _KernelTrigrams:
     name = variant.key.name
     source = side.text(variant.row["source_artifact"])
     ttir = side.text(variant.stages.get("ttir"))
-    return _KernelTrigrams(
-        None
-        if source is None
-        else _trigrams(_TOKEN.findall(renamed_source(source, name, "kernel"))),
-        None if ttir is None else _trigrams(_OP.findall(ttir)),
-    )
+    texts = ((source and renamed_source(source, name, "kernel"), _TOKEN), (ttir, _OP))
+    return tuple(None if text is None else _trigrams(of.findall(text)) for text, of in texts)
 
 
 def _trigrams(tokens: Sequence[str]) -> _Trigrams:

@@ -42,13 +42,11 @@ def _compared_calls(before: Snapshot, a: Variant, after: Snapshot, b: Variant) -
     Calls that only an autotuner launched are ignored. The n-th differing call of one side
     corresponds to the n-th of the other, in the order of first launches.
     """
-    calls_before, calls_after = _launched_calls(a), _launched_calls(b)
-    calls_only_before = [
-        call for identity, call in calls_before.items() if identity not in calls_after
-    ]
-    calls_only_after = [
-        call for identity, call in calls_after.items() if identity not in calls_before
-    ]
+    calls = _launched_calls(a), _launched_calls(b)
+    calls_only_before, calls_only_after = (
+        [call for identity, call in own.items() if identity not in others]
+        for own, others in (calls, calls[::-1])
+    )
     pair_count = min(len(calls_only_before), len(calls_only_after))
     read_count = min(pair_count, _MOST_READ)
     change_counts: Counter[Change] = Counter()
