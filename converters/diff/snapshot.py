@@ -51,7 +51,7 @@ _OP_COLUMNS: Final = (
     "call_id", "kind", "bytes", "flops", "sectors", "elements", "masked_off"
 )  # fmt: skip
 #: Columns of `kernels` in which equal variants differ, and the prefix of those of earlier stages.
-_OF_ONE_KERNEL: Final = ("run", "kernel_id", "compile_ns")
+_OF_ONE_KERNEL: Final = ("run", "kernel_id", "compile_ns", "cache_hit")
 _TEXT: Final = "text "
 _CALL_COLUMNS: Final = ("call_id", "kernel_id", "grid_x", "grid_y", "grid_z", "args")
 
@@ -192,7 +192,7 @@ def sum_totals(totals: Iterable[Totals]) -> Totals:
         compiling_launches=sum(part.compiling_launches for part in all_totals),
         compiling_ns=sum(part.compiling_ns or 0 for part in all_totals),
         device_ns=sum_of_known(part.device_ns for part in all_totals),
-        compile_ns=sum(part.compile_ns or 0 for part in all_totals),
+        compile_ns=sum_if_all_known(part.compile_ns for part in all_totals),
         bytes=sum_if_all_known(part.bytes for part in launched_totals),
         flops=sum_if_all_known(part.flops for part in launched_totals),
         sectors=sum_if_all_known(part.sectors for part in launched_totals),
@@ -227,7 +227,7 @@ def _variants(
     columns = [
         "kernel_id", "name", "module", "file", "line", "source_artifact", "signature", "target",
         "warp_size", "num_warps", "num_ctas", "num_stages", "options", "shared_bytes", "registers",
-        "spills", "origin", "compile_ns", "stages",
+        "spills", "origin", "compile_ns", "cache_hit", "stages",
     ]  # fmt: skip
     rows = trace.table("kernels", runs, columns)
     for stage, text_by_kernel in texts.items():
@@ -257,8 +257,12 @@ def _variants(
         position_of_group.append(variant.position)
     grouped = np.array(position_of_group, np.int64)[group]
     compile_ns = summed_by(grouped, integers(rows["compile_ns"]))
+    is_compiled = pc.invert(pc.fill_null(rows["cache_hit"], False))
+    has_no_time = pc.and_(is_compiled, rows["compile_ns"].is_null())
+    unknown = summed_by(grouped, integers(has_no_time.cast(pa.int64())))
     for variant in variants:
-        variant.totals = Totals(compile_ns=int(compile_ns[variant.position]))
+        at = variant.position
+        variant.totals = Totals(compile_ns=None if unknown[at] else int(compile_ns[at]))
     members = rows.select(["run", "kernel_id"]).append_column("grouped", pa.array(grouped))
     return variants, members.set_column(0, "run", without_dictionary(rows["run"]))
 

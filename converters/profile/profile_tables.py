@@ -20,7 +20,8 @@ from kvtrace.schema.trace import Run, Trace
 Row = dict[str, Any]
 
 _COLUMNS_READ: Final = {
-    "kernels": ("kernel_id", "name", "module", "source", "file", "line", "target", "compile_ns"),
+    "kernels": ("kernel_id", "name", "module", "source", "file", "line", "target", "compile_ns",
+                "cache_hit"),
     "calls": ("call_id", "kernel_id", "grid_x", "grid_y", "grid_z", "args", "stated"),
     "ops": (
         "call_id", "op_index", "kind", "dtype", "stack_id", "elements", "masked_off", "bytes",
@@ -107,7 +108,8 @@ _PREPARE_WORK: Final = """
 """
 
 _KERNELS: Final = f"""
-    SELECT {KERNEL_FACTS}, count(*) AS compilations, sum(compile_ns) AS compile_ns
+    SELECT {KERNEL_FACTS}, count(*) AS compilations, CASE WHEN bool_and(
+        compile_ns IS NOT NULL OR coalesce(cache_hit, false)) THEN sum(compile_ns) END AS compile_ns
     FROM kernel GROUP BY kernel ORDER BY kernel
 """  # noqa: S608
 

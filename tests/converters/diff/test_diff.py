@@ -347,6 +347,12 @@ def test_ranks_that_compiled_the_same_are_one_variant(tmp_path):
     assert variant.work == (Change("launches", "5", "10"),)
 
 
+def test_an_unknown_compile_time_is_not_added_as_0(sides):
+    found = sides([SCALE, replace(SCALE, block=64)], [SCALE, replace(SCALE, compile_ns=None)])
+    assert found.before.totals.compile_ns == 4_000_000
+    assert found.after.totals.compile_ns is None
+
+
 def test_unsealed_run_is_compared_with_a_note(tmp_path):
     a = write_trace(tmp_path / "a", [SCALE])
     b = write_trace(tmp_path / "b", [SCALE], seal=False)
