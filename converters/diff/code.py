@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
-from typing import Final
+from typing import Any, Final
 
 from kvtrace.converters.diff.added import earlier_stages
 from kvtrace.converters.diff.model import CodeDifference
@@ -191,14 +191,19 @@ def _closing_index(line: str, position: int) -> int:
     return position
 
 
-def _align(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the index pairs of equal lines, ascending; common beginnings and ends always align."""
-    start = 0
+def common_ends(a: Sequence[Any], b: Sequence[Any]) -> tuple[int, int]:
+    """Return the lengths of the common beginning of two sequences, and of the end after it."""
+    start = tail = 0
     while start < min(len(a), len(b)) and a[start] == b[start]:
         start += 1
-    tail_length = 0
-    while tail_length < min(len(a), len(b)) - start and a[-1 - tail_length] == b[-1 - tail_length]:
-        tail_length += 1
+    while tail < min(len(a), len(b)) - start and a[-1 - tail] == b[-1 - tail]:
+        tail += 1
+    return start, tail
+
+
+def _align(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the index pairs of equal lines, ascending; common beginnings and ends always align."""
+    start, tail_length = common_ends(a, b)
     middle_a, middle_b = a[start : len(a) - tail_length], b[start : len(b) - tail_length]
     is_small = len(middle_a) * len(middle_b) <= _EXACT_PAIRS
     matcher = SequenceMatcher(None, middle_a, middle_b, autojunk=not is_small)

@@ -72,13 +72,21 @@ def _results_answer(
     reason = next(_reasons_against_yes(difference, other_inputs, order, other_callers), None)
     all_by_data = meanings and all(meaning.by_data for meaning in meanings)
     is_compared = all_by_data and not difference.same_kernels
-    if reason is None and not is_compared and not _has_equal_digests(difference):
+    has_digests = _has_equal_digests(difference)
+    if reason is None and not is_compared and not has_digests:
         other = other_callers()
         reason = (other, "record both with KVTRACE_CHECK=digest") if other else None
     if reason is not None:
         return Answer(question, "not known", *reason)
     exactly = all(meaning.answer in _BIT_FOR_BIT for meaning in meanings)
-    return Answer(question, "yes", _evidence(meanings, difference, exactly=exactly))
+    around = _change(", though ", other_callers) if has_digests else ""
+    return Answer(question, "yes", _evidence(meanings, difference, exactly=exactly) + around)
+
+
+def _change(conjunction: str, other_callers: Callable[[], str]) -> str:
+    """Return the change of the program around its launches, after a conjunction; "" if unknown."""
+    other = other_callers()
+    return f"{conjunction}{other}" if other and not other.startswith(UNKNOWN) else ""
 
 
 def _reasons_against_yes(
@@ -107,15 +115,17 @@ def _reasons_against_yes(
     exactly = all(meaning.answer in _BIT_FOR_BIT for meaning in meanings)
     first = difference.results.first if difference.results is not None else None
     if first is not None and (exactly or not meanings):
-        other = "" if first.inputs else other_callers()
-        change = f"; {other}" if other and not other.startswith(UNKNOWN) else ""
+        change = "" if first.inputs else _change("; ", other_callers)
         text = f"{first.title} wrote different bits"
         yield f"{text}, which no changed kernel explains{change}", "see results below"
     without_code = dict.fromkeys(name for side in sides for name in side.without_code)
     if without_code:
         yield _without(without_code, "code to compare"), ""
     if relaunched := _relaunched(changed):
-        yield relaunched, "record both with the same number of launches"
+        yield (
+            relaunched + _change("; ", other_callers),
+            "record both with the same number of launches",
+        )
     without_args = dict.fromkeys(name for side in sides for name in side.without_args)
     if without_args:
         yield _without(without_args, "arguments to compare"), ""
@@ -167,6 +177,8 @@ def _racing(difference: Difference, compared: Collection[str]) -> list[str]:
 
 def _evidence(meanings: Sequence[KernelMeaning], difference: Difference, *, exactly: bool) -> str:
     if not meanings:
+        if _has_equal_digests(difference):
+            return "all results are equal by digest"
         kernels = plural(difference.same_kernels, "kernel")
         return f"for equal inputs: no code or argument of {kernels} changed"
     by_data = [meaning for meaning in meanings if meaning.by_data]

@@ -208,7 +208,7 @@ PLANTS = {
         _FIRST.format(3, "updated") + ".*argument rate is 0.25, was 0.125",
         ((("0.125,", "0.25 if step == 2 else 0.125,"),),),
     ),
-    "fill": Plant(r"its inputs x differed already.*aten::full at", ((("0.3)", "0.31)"),),)),
+    "fill": Plant(r"its input x differed already.*aten::full at", ((("0.3)", "0.31)"),),)),
     "identical": Plant(""),
     "ranks": Plant("", ranks=2),
 }  # fmt: skip

@@ -99,7 +99,7 @@ def between_text(
         if not ran:
             return (
                 f"{since} no launch without a digest ran: the host, a copy or a kernel of a "
-                "library changed them, or other tensors are handed over (KVTRACE_MODE=timeline "
+                "library changed bytes, or other tensors are handed over (KVTRACE_MODE=timeline "
                 "records copies and kernels, KVTRACE_MEMORY=on operators)"
             )
         return "; ".join((*writers, f"{since} ran {ran[0]}"))

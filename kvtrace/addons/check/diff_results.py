@@ -1,10 +1,10 @@
 """First launch whose result differs between two traces, found by comparing recorded digests.
 
-The n-th launches of a kernel on both sides are a pair; their storages are compared if the arguments
-have the same layout. If the inputs of the first differing launch differ too, something without a
-digest changed them since the last launch that was compared. If they are equal, the first suspect is
-a change of code, scalars or grid. Without such a change the kernel is not deterministic, and its IR
-may say why.
+The n-th launches of a kernel on both sides are a pair, and so are its last ones if they are equal;
+their storages are compared if the arguments have the same layout. If the inputs of the first
+differing launch differ too, something without a digest changed them since the last launch that was
+compared. If they are equal, the first suspect is a change of code, scalars or grid. Without such a
+change the kernel is not deterministic, and its IR may say why.
 """
 
 from collections import Counter
@@ -34,6 +34,7 @@ from kvtrace.addons.check.digested import (
 from kvtrace.addons.check.kept import CheckedLaunch, checked_launches
 from kvtrace.addons.check.kept_elements import LaunchPair
 from kvtrace.addons.check.writers import writers_text
+from kvtrace.converters.diff.code import common_ends
 from kvtrace.converters.diff.model import DifferentResult, Results
 from kvtrace.converters.diff.snapshot import Snapshot
 from kvtrace.converters.profile.recompiles import changes as fact_changes
@@ -111,7 +112,7 @@ def _compare_runs(
             side.get(key, []) for side, key in zip(launches_by_side, kernel_pair, strict=True)
         )
         alike_pairs = list[LaunchOrder]()
-        for pair in zip(launches_before, launches_after, count(1), strict=False):
+        for pair in _paired(launches_before, launches_after):
             (alike_pairs if are_alike(*pair[:2]) else other_layouts).append(pair)
         pairs += alike_pairs
         if launches_before and launches_after and not alike_pairs:
@@ -138,9 +139,11 @@ def _compare_runs(
                 if pair[0].place < different[0].place
             ]
             ran = upstream(traces, runs, equal, different, uncompared=others, logs=logs)
+            names = first.inputs_differing
+            inputs, them = ("inputs", "them") if len(names) > 1 else ("input", "it")
             why = (
-                f"{_summary(first)}; its inputs {', '.join(first.inputs_differing)} differed "
-                f"already, and no compared launch wrote them differently: {ran}"
+                f"{_summary(first)}; its {inputs} {', '.join(names)} differed already, and no "
+                f"compared launch wrote {them} differently: {ran}"
             )
         else:
             why = _cause_text(different[1], first, _changes_text(*different[:2], changed))
@@ -162,6 +165,19 @@ def _compare_runs(
         unlike=tuple(unlike),
         operators=len(compared),
     )
+
+
+def _paired(
+    before: Sequence[DigestedLaunch], after: Sequence[DigestedLaunch]
+) -> Iterator[LaunchOrder]:
+    """Yield pairs of a kernel's launches: equal ones at begin and end, and those between in order.
+
+    So a launch that only one side has, before equal ones, is the one without a partner.
+    """
+    _, end = common_ends(*([one.digests for one in side] for side in (before, after)))
+    rest = len(after) - end
+    yield from zip(before[: len(before) - end], after[:rest], count(1), strict=False)
+    yield from zip(before[len(before) - end :], after[rest:], count(rest + 1), strict=False)
 
 
 def _parted(

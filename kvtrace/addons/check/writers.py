@@ -33,7 +33,7 @@ _FOLLOWED: Final = 32
 _TOUCHED: Final = """
     CREATE TEMPORARY TABLE touched AS
     SELECT record, epoch_ns(begin) AS begin, epoch_ns("end") AS returned, operator_id, tensor,
-        ordinal,
+        ordinal, tensor.name || ' of ' || split_part(name, '.', 1) AS parameter,
         CASE WHEN name LIKE 'c10d::%' THEN 'written' WHEN name LIKE 'aten::%_like%' AND
             tensor.role = 'read' THEN 'unread' ELSE tensor.role END AS role,
         address - tensor.offset_bytes AS storage
@@ -79,10 +79,12 @@ _EVENTS: Final = """
             AND epoch_ns(begin) > made.returned AND epoch_ns(begin) < $until
     ) ORDER BY events.begin, record
 """
+#: A number of Python's is an operator's input of 64 bits, at an address that others had.
 _READ: Final = """
-    SELECT record, storage, begin, tensor.name, role = 'read' AND tensor.device IS NOT NULL
+    SELECT record, storage, begin, parameter, role = 'read' AND tensor.device IS NOT NULL
     FROM touched WHERE list_contains($records, record) AND role IN ('read', 'written')
-        AND storage != $storage ORDER BY rowid
+        AND storage != $storage AND NOT (tensor.device IS NULL AND len(tensor.shape) = 0
+            AND tensor.dtype IN ('fp64', 'i64', 'i1', 'c128')) ORDER BY rowid
 """
 _OPERATORS: Final = """
     SELECT operator_id, (coalesce(name, ''), coalesce(tensors, []), frame.file, frame.line)
@@ -161,7 +163,8 @@ def writers_text(sides: Sequence[Launch], arg: int, name: str, names: tuple[str,
             followed.add(state)
             subject = f"{pair[1].name}, from which {name} was computed," if pair[1].name else name
             if text := storage_text(subject, before, after, names):
-                return text
+                is_on_host = not sides[1][1].devices
+                return f"{text}; what the host itself writes is not recorded" * is_on_host or text
             if pair[1].is_suspect:
                 unwritten = unwritten or after.unwritten_text(subject)
             calls |= {call.begin: call for call in after.operations}

@@ -99,15 +99,6 @@ def test_what_ran_between_two_launches_is_named(tmp_path, old, new, sentence):
     assert text == f"since launch 1 of norm, model.py:88 to 91, ran {sentence}"
 
 
-def test_a_launch_right_after_an_equal_one_names_the_setting_that_tells_more(tmp_path):
-    side = written(tmp_path / "a", None)
-    text = told(side, side, 1)
-    assert text.startswith(
-        "since launch 1 of norm, model.py:90 to 91, no launch without a digest ran"
-    )
-    assert "KVTRACE_MODE=timeline" in text
-
-
 def test_without_an_equal_launch_all_since_the_begin_of_the_run_counts(tmp_path):
     side = written(tmp_path / "a", [("early", None, 1)])
     trace = open_trace(side)

@@ -10,6 +10,8 @@ import triton  # noqa: E402
 import triton.language as tl  # noqa: E402
 
 import kvtrace  # noqa: E402
+from kvtrace.addons.check.diff_results import _paired  # noqa: E402
+from kvtrace.addons.check.digested import DigestedLaunch  # noqa: E402
 from kvtrace.cli import main  # noqa: E402
 from kvtrace.converters.diff import compare, difference_object, headline_text  # noqa: E402
 from kvtrace.schema.trace import resolve  # noqa: E402
@@ -104,6 +106,18 @@ def test_nondeterministic_kernel_without_a_cause_in_its_ir_is_reported(
     first = found.results.first
     assert (first.kernel, first.order, first.inputs, first.causes) == ("inverted", 3, True, ())
     assert "Nothing in its IR depends on the order of programs" in first.why
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "pairs"),
+    [("ab", "xab", "aa2 bb3"), ("xab", "ab", "aa1 bb2"), ("aa", "aaa", "aa1 aa2"),
+     ("abc", "axyc", "aa1 bx2 cc4"), ("ab", "cde", "ac1 bd2")],
+)  # fmt: skip
+def test_launches_are_paired_by_number_and_equal_ones_from_the_end(before, after, pairs):
+    sides = (
+        [DigestedLaunch(0, {}, (), (), {0: bits}) for bits in side] for side in (before, after)
+    )
+    assert " ".join(f"{a.digests[0]}{b.digests[0]}{n}" for a, b, n in _paired(*sides)) == pairs
 
 
 @triton.jit

@@ -81,7 +81,7 @@ def test_equal_runs_are_equal_in_one_line(plain, tmp_path, capsys):
         ("seed", ("call 2 of aten::bernoulli_", "were equal, by their hashes: it draws random")),
         ("rate", ("of aten::mm at ", "call 1 of aten::_foreach_add_.List at ",
                   "changed (alpha=-0.2, was alpha=-0.1)")),
-        ("host", ("call 3 of aten::mm at ", "its inputs argument 1 differed already",
+        ("host", ("call 3 of aten::mm at ", "its input argument 1 differed already",
                   "of aten::detach at ", "the host, a copy")),
         ("other", ("other operators are called: call 1 of aten::relu at ",
                    "before call 2 of aten::zeros_like at ", "after that, launch 2 of scaled")),
