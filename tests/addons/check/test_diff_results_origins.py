@@ -39,7 +39,7 @@ NEIGHBORS = {
         ((("    x.mul_", "    if step != 1: x.mul_"),),),
     ),
     "empty-operand": Plant(
-        "wrote other, from which x was computed, since aten::empty at train.py",
+        "wrote other of aten::add, from which x was computed, since aten::empty at train.py",
         ((("JUNK = 64", "JUNK = 65"),),),
         (("carry = torch", EMPTY.replace("carry", "noise") + "carry = torch"),
          ("    hidden =", "    x.copy_(x + noise[:1])\n    hidden =")),
