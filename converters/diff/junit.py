@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from xml.etree import ElementTree
 
 from kvtrace.converters.diff.gate import Gate
-from kvtrace.converters.diff.model import Difference, HeadlineRow
+from kvtrace.converters.diff.model import Difference
 from kvtrace.converters.diff.words import (
     answer_text,
     bounds_text,
@@ -51,17 +51,13 @@ def _headline_cases(difference: Difference, gate: Gate | None) -> Iterator[Eleme
     yield passing_case("kvtrace", summary(difference))
     for row in difference.headline:
         case = passing_case(row.kernel, f"{row.level}: {row.what}")
-        text = _row_text(row)
+        what, *parts = row_cells(row)
+        text = f"{what}: {', '.join(filter(None, parts))}"
         if row.direction == "worse" and not has_rules:
             add_outcome(case, "failure", text, "worse")
         else:
             add_output(case, text)
         yield case
-
-
-def _row_text(row: HeadlineRow) -> str:
-    what, *parts = row_cells(row)
-    return f"{what}: {', '.join(filter(None, parts))}"
 
 
 def _judged_cases(difference: Difference) -> Iterator[ElementTree.Element]:

@@ -87,7 +87,9 @@ def match_variants(
     """
     unmatched_before = list(before)
     unmatched_after = list(after)
-    pairs = _take_pairs(unmatched_before, unmatched_after, _same_facts_and_stages)
+    pairs = _take_pairs(unmatched_before, unmatched_after, lambda a, b: (
+        a.facts == b.facts and all(a.stages.get(s) == b.stages.get(s) for s in earlier_stages())
+    ))  # fmt: skip
     pairs += _take_pairs(unmatched_before, unmatched_after, lambda a, b: a.facts == b.facts)
     similar_pairs = _most_similar_pairs(unmatched_before, unmatched_after)
     pairs += similar_pairs
@@ -111,11 +113,6 @@ def _take_pairs(
             left.remove(item)
             right.remove(match)
     return pairs
-
-
-def _same_facts_and_stages(a: Variant, b: Variant) -> bool:
-    same = all(a.stages.get(stage) == b.stages.get(stage) for stage in earlier_stages())
-    return a.facts == b.facts and same
 
 
 def nearest(variant: Variant, others: Sequence[Variant]) -> Variant | None:

@@ -107,7 +107,10 @@ def _reasons_against_yes(
     unknown = [meaning for meaning in meanings if meaning.same == "not known"]
     if unknown:
         text = f"{meaning_subject(unknown[0])}: {unknown[0].evidence}{_more(unknown)}"
-        yield text + _change("; ", other_callers), "record both with KVTRACE_CHECK=kernel:GLOB, or use kvtrace.testing"
+        yield (
+            text + _change("; ", other_callers),
+            "record both with KVTRACE_CHECK=kernel:GLOB, or use kvtrace.testing",
+        )
     one_sided = [kernel.name for kernel in difference.kernels if kernel.status != "changed"]
     if one_sided:
         text = f"{_names(one_sided)} {'is' if len(one_sided) == 1 else 'are'} on one side alone"

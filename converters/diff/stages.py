@@ -253,10 +253,9 @@ def structural_difference(
         generic: Both texts in MLIR's generic form, if recorded.
         numbers: Numbers of BEFORE → AFTER that count as equal, such as changed block sizes.
     """
-    ops_before, ops_after = _both_parsed(generic) or (
-        list(_ops_of_lines(before)),
-        list(_ops_of_lines(after)),
-    )
+    ops_before, ops_after = _both_parsed(generic) or [
+        list(_ops_of_lines(text)) for text in (before, after)
+    ]
     substitutes = numbers or {}
     a = Counter(op._replace(key=_with_numbers(op.key, substitutes)) for op in ops_before)
     b = Counter(ops_after)
@@ -291,17 +290,13 @@ def _remove_matches(
     return matches
 
 
-def _both_parsed(generic: tuple[str, str] | None) -> tuple[list[_PlacedOp], list[_PlacedOp]] | None:
+def _both_parsed(generic: tuple[str, str] | None) -> list[list[_PlacedOp]] | None:
     """Return the ops of both texts; None without texts, or if one cannot be parsed."""
-    if generic is None:
-        return None
     try:
-        module_before, module_after = (parse(text) for text in generic)
+        modules = [parse(text) for text in generic or ()]
     except IRSyntaxError:
         return None
-    return [_op_with_path(op) for op in module_before.ops], [
-        _op_with_path(op) for op in module_after.ops
-    ]
+    return [[_op_with_path(op) for op in module.ops] for module in modules] or None
 
 
 def _op_with_path(op: Op) -> _PlacedOp:

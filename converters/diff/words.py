@@ -129,15 +129,14 @@ def meaning_basis(meaning: KernelMeaning) -> str:
 
 def device_row(row: DeviceWork) -> tuple[str, ...]:
     """Return name, kind, device time of both sides, and its change, as texts."""
-    before, after = (None if side is None else side.device_ns for side in (row.before, row.after))
-    return (row.name, row.kind, duration(before), duration(after), change_text(before, after))
+    sides = [None if side is None else side.device_ns for side in (row.before, row.after)]
+    return (row.name, row.kind, *map(duration, sides), change_text(*sides))
 
 
 def device_total_row(device: DeviceDifference) -> tuple[str, ...]:
     """Return the sum of all rows as texts, in the columns of `device_row`."""
-    change = change_text(device.before_ns, device.after_ns)
-    times = duration(device.before_ns), duration(device.after_ns)
-    return (DEVICE_TOTAL, "", *times, change)
+    sides = device.before_ns, device.after_ns
+    return (DEVICE_TOTAL, "", *map(duration, sides), change_text(*sides))
 
 
 def change_text(before: float | None, after: float | None) -> str:

@@ -93,13 +93,6 @@ def test_added_and_removed_kernels_are_listed(sides):
     assert "+ softmax (/home/user/kernels.py:40) added, 1 variant, 3 launches" in text
 
 
-def test_a_kernel_that_moved_to_another_module_is_matched_by_its_name(sides):
-    found = sides([SCALE], [replace(SCALE, module="elsewhere")])
-    (kernel,) = found.kernels
-    assert kernel.changes == (Change("module", "kernels", "elsewhere"),)
-    assert kernel.variants == ()
-
-
 def test_kernels_of_one_name_in_renamed_modules_pair_by_their_source(sides):
     """As Inductor's do, whose modules are named by a hash."""
 

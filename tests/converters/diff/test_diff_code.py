@@ -62,10 +62,6 @@ def renamed(text, names):
     return re.sub(r"%(\w+)", lambda m: f"%{names[m.group(1)]}", text)
 
 
-def test_the_same_text_is_no_difference():
-    assert compare_code("ttir", TTIR, TTIR) is None
-
-
 def test_moved_lines_and_other_files_are_no_difference():
     moved = re.sub(r'":(\d+):', lambda m: f'":{int(m.group(1)) + 7}:', TTIR)
     moved = moved.replace("/home/user", "/elsewhere").replace("#loc3)", "#loc33)")
