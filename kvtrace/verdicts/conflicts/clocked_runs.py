@@ -26,50 +26,33 @@ from kvtrace.evaluate import Storage
 from kvtrace.evaluate.order import written_storages
 from kvtrace.evaluate.registry import Step
 from kvtrace.evaluate.scope import Scope
-from kvtrace.evaluate.turns import Turns
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Unknown, to_array
 from kvtrace.ir import Op, Value
-from kvtrace.ir.ops import waits_for_memory
+from kvtrace.ir.ops import READING, waits_for_memory
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.conflicts.clocks import Clocks, Race, RaceKey, is_compare_and_swap
 from kvtrace.verdicts.conflicts.fixed_waits import FixedWaits, polls_of
-from kvtrace.verdicts.conflicts.race_replay import (
-    MOST_PROGRAMS,
-    Interleaving,
-    Order,
-    orders_of,
-    reading_ops,
-)
 from kvtrace.verdicts.conflicts.releases import Gaps, Releases
+from kvtrace.verdicts.conflicts.schedules import MOST_PROGRAMS, Schedule, Scheduled, orders_of
 from kvtrace.verdicts.replaying import run
 
-_MOST_PROGRAMS_BY_CHANCE: Final = 128
+_PROGRAMS_BY_CHANCE: Final = 24
+"""Count of programs in runs by chance; the others of a grid may begin later."""
 _MOST_BYTES_BY_CHANCE: Final = 1 << 20
-"""Limits of runs by chance: of their programs, and of the bytes of a written storage."""
+"""Limit of the bytes of a written storage in such runs."""
 _MOST_HELD_BACK: Final = 1 << 13
 """Limit of programs that are run while others are held back, over all runs."""
 _MOST_IN_PAIRS: Final = 1 << 10
 """Limit of them while each program also comes at each place among the others."""
 
 
-class _ClockedRun(Interleaving):
-    """An instrument that reports compare-and-swaps that wrote, and delays ops that may race.
+class _ClockedRun(Scheduled):
+    """An instrument that also reports compare-and-swaps that wrote."""
 
-    Only the `held` programs are delayed, until no other can go on; None: all, until others wait,
-    with a `seed` by chance.
-    """
-
-    def __init__(
-        self,
-        clocks: Clocks,
-        aside_before: frozenset[int],
-        held: Order | None,
-        seed: int | None = None,
-    ) -> None:
-        super().__init__(aside_before, seed)
+    def __init__(self, clocks: Clocks, schedule: Schedule) -> None:
+        super().__init__(schedule)
         self._clocks = clocks
-        self._held = held
 
     def wrapped(self, op: Op, step: Step) -> Step:
         """Wrap compare-and-swaps, polls, and ops in `aside_before`."""
@@ -104,20 +87,12 @@ class _ClockedRun(Interleaving):
 
         return reporting
 
-    def _let_others_run(self, turns: Turns, program: int) -> None:
-        if self._held is None:
-            super()._let_others_run(turns, program)
-        elif program in self._held:
-            turns.step_aside(gives_up=True)
-
 
 class _FixedWaitsRun(_ClockedRun):
     """An instrument that also reports the comparisons of waits."""
 
-    def __init__(
-        self, waits: FixedWaits, aside_before: frozenset[int], polls: Mapping[Op, Op]
-    ) -> None:
-        super().__init__(waits, aside_before, None)
+    def __init__(self, waits: FixedWaits, schedule: Schedule, polls: Mapping[Op, Op]) -> None:
+        super().__init__(waits, schedule)
         self._waits = waits
         self._reads = {compare.index: read for compare, read in polls.items()}
 
@@ -188,14 +163,14 @@ def races_by_chance(call: Call, releases: Releases, seed: int) -> Mapping[RaceKe
     """Return races of a run in which programs let others run before ops that read, by chance."""
     programs, written = math.prod(call.grid), written_storages(call.module, call.arguments)
     most_bytes = max((storage.nbytes for storage in written), default=0)
-    if programs > _MOST_PROGRAMS_BY_CHANCE or most_bytes > _MOST_BYTES_BY_CHANCE:
+    if programs > MOST_PROGRAMS or most_bytes > _MOST_BYTES_BY_CHANCE:
         return {}
     watched = {storage: np.arange(storage.nbytes) for storage in written}
-    order, groups = orders_of(programs)[0], np.arange(programs)
-    gaps = releases.sure_gaps
-    clocks = Clocks(call.module, call.arguments, programs, watched, order, groups, gaps)
-    instrument = _ClockedRun(clocks, reading_ops(call.module), None, seed)
-    failure = run(call, [clocks], order, contents="all", instrument=instrument, one_by_one=True)
+    reading = frozenset(op.index for op in call.module.ops if op.name in READING)
+    schedule = Schedule(np.arange(min(programs, _PROGRAMS_BY_CHANCE)), reading, seed=seed)
+    gaps, groups = releases.sure_gaps, np.arange(programs)
+    clocks = Clocks(call.module, call.arguments, programs, watched, schedule, groups, gaps)
+    failure = _run(call, clocks, _ClockedRun(clocks, schedule))
     return {} if failure or clocks.doubt else clocks.races
 
 
@@ -213,36 +188,41 @@ def _races_with(
     racing = frozenset(index for key in meeting for index in key[:2])
     polls = polls_of(call.module)
     if polls is not None:
-        order = orders_of(programs)[0]
-        waits = FixedWaits(call.module, call.arguments, programs, watched, order, groups, gaps)
-        instrument: _ClockedRun = _FixedWaitsRun(waits, racing, polls)
-        failure = run(call, [waits], order, contents="all", instrument=instrument, one_by_one=True)
+        schedule = Schedule(orders_of(programs)[0], racing)
+        waits = FixedWaits(call.module, call.arguments, programs, watched, schedule, groups, gaps)
+        failure = _run(call, waits, _FixedWaitsRun(waits, schedule, polls))
         if waits.is_fixed and not (waits.races or waits.doubt or failure):
             return Ordering({}, None, is_fixed=True)
-    for order, aside_before, held in _runs(programs, racing, groups):
-        if held is not None and meeting <= races.keys():
+    for schedule in _schedules(programs, racing, groups):
+        is_held = schedule.held is not None
+        if is_held and meeting <= races.keys():
             break
-        if held is not None and 2 * np.bincount(groups).max() * programs > _MOST_HELD_BACK:
+        if is_held and 2 * np.bincount(groups).max() * programs > _MOST_HELD_BACK:
             return Ordering(races, f"its {programs:,} programs are too many to hold back each")
-        clocks = Clocks(call.module, call.arguments, programs, watched, order, groups, gaps)
-        instrument = _ClockedRun(clocks, aside_before, held)
-        failure = run(call, [clocks], order, contents="all", instrument=instrument, one_by_one=True)
+        clocks = Clocks(call.module, call.arguments, programs, watched, schedule, groups, gaps)
+        failure = _run(call, clocks, _ClockedRun(clocks, schedule))
         races = {**clocks.races, **races}
         if failure is not None or clocks.doubt is not None:
             return Ordering(races, failure or clocks.doubt)
     return Ordering(races, None)
 
 
-def _runs(
+def _run(call: Call, clocks: Clocks, instrument: _ClockedRun) -> str | None:
+    """Run a call's programs by the instrument's schedule; return why that ended early, or None."""
+    order = instrument.schedule.order
+    return run(call, [clocks], order, contents="all", instrument=instrument, one_by_one=True)
+
+
+def _schedules(
     programs: int, racing: frozenset[int], groups: NDArray[np.int64]
-) -> Iterator[tuple[Order, frozenset[int], Order | None]]:
-    """Yield runs: the order, ops before which programs step aside, and programs held back.
+) -> Iterator[Schedule]:
+    """Yield schedules: all let others run, none does, and at last programs that are held back.
 
     One program of each group is held back at a time, in a run for each order of the others.
     """
     orders = orders_of(programs)
-    yield orders[0], racing, None
-    yield from ((order, frozenset(), None) for order in orders)
+    yield Schedule(orders[0], racing)
+    yield from map(Schedule, orders)
     places = np.array([np.count_nonzero(groups[:p] == groups[p]) for p in range(programs)])
     sizes = np.bincount(groups)[groups]
     turns = int(sizes.max())
@@ -252,4 +232,4 @@ def _runs(
         is_held = places == turn
         cycle = (after - 1 + shift) % np.maximum(sizes - 1, 1) + 1
         order = np.argsort(np.where(is_held, first, cycle), kind="stable")
-        yield order, racing, np.flatnonzero(is_held)
+        yield Schedule(order, racing, np.flatnonzero(is_held))

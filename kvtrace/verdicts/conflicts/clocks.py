@@ -25,8 +25,8 @@ from kvtrace.ir import Module, Op
 from kvtrace.ir.ops import KINDS, WRITING
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.conflicts.parts import Role, roles_of
-from kvtrace.verdicts.conflicts.race_replay import Order
 from kvtrace.verdicts.conflicts.releases import NO_GAPS, Gaps
+from kvtrace.verdicts.conflicts.schedules import Schedule
 
 _MAX_NUMBERS: Final = 1 << 25
 """Limit of stored numbers: clocks at addresses, and concurrent accesses besides the last."""
@@ -51,7 +51,7 @@ class Race:
     storage: Storage
     byte: int
     programs: tuple[int, int]
-    order: Order = field(compare=False, repr=False)
+    schedule: Schedule = field(compare=False, repr=False)
 
 
 @dataclass
@@ -81,7 +81,7 @@ class Clocks(Observer):
     """An observer that updates vector clocks and finds races, one program after the other.
 
     `watched` are the bytes of each storage (ascending, from the storage's start) where races are
-    looked for, `order` is that of the run, `gaps` has the ops that releases and acquires do not
+    looked for, `schedule` is that of the run, `gaps` has the ops that releases and acquires do not
     order. `groups` is updated: a number by program, equal for those that touch the same bytes.
     """
 
@@ -91,14 +91,14 @@ class Clocks(Observer):
         arguments: Sequence[Argument],
         programs: int,
         watched: Mapping[Storage, NDArray[np.int64]],
-        order: Order,
+        schedule: Schedule,
         groups: NDArray[np.int64],
         gaps: Gaps = NO_GAPS,
     ) -> None:
         self._arguments = arguments
         self._roles = roles_of(module).by_op
         self._watched = watched
-        self._order = order
+        self._schedule = schedule
         self._own_thread_only = gaps.own_thread_only
         missing = {
             index: frozenset(r for r, missed in gaps.unordered.items() if index in missed)
@@ -274,7 +274,7 @@ class Clocks(Observer):
             return
         byte = int(self._watched[storage][racing_access[0]])
         pair = racing_access[1], program
-        race = Race(earlier.role.op, role.op, storage, byte, pair, self._order)
+        race = Race(earlier.role.op, role.op, storage, byte, pair, self._schedule)
         self.races[low_index, high_index, storage] = race
 
     def _concurrent_races(

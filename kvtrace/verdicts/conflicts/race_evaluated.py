@@ -33,14 +33,9 @@ from kvtrace.verdicts.conflicts.messages import RACE
 from kvtrace.verdicts.conflicts.outcomes import ConfirmedConflict, NoConflict, Undecided
 from kvtrace.verdicts.conflicts.pairs import EvaluatedPairs, Pairs, UndecidedPairs, ascending
 from kvtrace.verdicts.conflicts.parts import roles_of
-from kvtrace.verdicts.conflicts.race_replay import (
-    MOST_PROGRAMS,
-    Order,
-    by_results,
-    orders_of,
-    replayed,
-)
+from kvtrace.verdicts.conflicts.race_replay import by_results, replayed
 from kvtrace.verdicts.conflicts.releases import releases_of
+from kvtrace.verdicts.conflicts.schedules import MOST_PROGRAMS, Schedule, orders_of
 from kvtrace.verdicts.conflicts.slots import slot_stores
 from kvtrace.verdicts.replaying import run
 from kvtrace.verdicts.verdict import Verdict
@@ -183,10 +178,10 @@ _IN_ORDERS: Final = "run with the programs in order of their ids, backwards and 
 
 @dataclass(frozen=True)
 class _OrderedMeeting:
-    """Two programs that touch the same bytes, and the order of that run (None: by ids)."""
+    """Two programs that touch the same bytes, and the schedule of that run (None: by ids)."""
 
     meeting: SharedBytes
-    order: Order | None
+    schedule: Schedule | None
 
 
 class EvaluatedRaces(EvaluatedPairs[Pairs]):
@@ -242,7 +237,7 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
         if not meeting.certain:
             return Undecided(self._sweep.doubt or "whether the accesses happen depends on data")
         ops, programs = (meeting.first, meeting.second), meeting.programs
-        byte, order = int(meeting.bytes[0]), ordered.order
+        byte, schedule = int(meeting.bytes[0]), ordered.schedule
         if self._roles.synchronizes:
             if self._ordering.doubt is not None:
                 return Undecided(self._ordering.doubt)
@@ -257,11 +252,11 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
                     else NoConflict("evaluated", _ORDERED)
                 )
             ops, programs = (race.first, race.second), race.programs
-            byte, order = race.byte, race.order
+            byte, schedule = race.byte, race.schedule
         if ops[0] is not op:
             ops, programs = ops[::-1], programs[::-1]
         witness = replayed(
-            self._call, ops, programs, meeting.storage, byte, whole=True, order=order
+            self._call, ops, programs, meeting.storage, byte, whole=True, schedule=schedule
         )
         if witness is None:
             return Undecided("two programs accessed the same byte, but not in the replay")
@@ -273,22 +268,22 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
 
     def _races_by_chance(self, op: Op) -> Iterator[NoConflict | ConfirmedConflict | Undecided]:
         """Yield the outcomes of the op's races in runs that let programs run side by side."""
-        for seed, races in enumerate(self._chance_races):
+        for races in self._chance_races:
             for race in races.values():
                 ops = (race.first, race.second)
                 if op not in ops or ascending(ops[0].index, ops[1].index) not in self._open_pairs:
                     continue
                 witness = replayed(
                     self._call, ops, race.programs, race.storage, race.byte, whole=True,
-                    order=race.order, seed=seed,
+                    schedule=race.schedule,
                 )  # fmt: skip
                 if witness is not None:
                     conflict = ConfirmedConflict(witness.ordered_for(op), "evaluated")
-                    yield by_results(self._bound, conflict, seed)
+                    yield by_results(self._bound, conflict, race.schedule)
 
     @cached_property
     def _chance_races(self) -> tuple[Mapping[RaceKey, Race], ...]:
-        """The races of runs by chance, by their seeds."""
+        """The races of some runs by chance."""
         releases = releases_of(self._bound)
         return tuple(races_by_chance(self._call, releases, seed) for seed in range(_MOST_SEEDS))
 
@@ -401,7 +396,7 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
         return lost and bool(self._order_dependent_ops & feeding(access.op, self._call.module))
 
     @cached_property
-    def _other_sweeps(self) -> tuple[tuple[Sweep, Order], ...]:
+    def _other_sweeps(self) -> tuple[tuple[Sweep, Schedule], ...]:
         """The sweeps in two other orders of the programs, empty if the order does not matter."""
         if not self._depends_on_order or self._bound.programs > MOST_PROGRAMS:
             return ()
@@ -410,7 +405,7 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
             sweep = Sweep(self._call.module, self._call.arguments)
             failure = run(self._call, [sweep], order, contents="all", one_by_one=True)
             sweep.failure = failure or sweep.failure
-            sweeps.append((sweep, order))
+            sweeps.append((sweep, Schedule(order)))
         return tuple(sweeps)
 
     @cached_property
@@ -425,8 +420,8 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
         """All meetings of undecided pairs; those that certainly happen come first."""
         sweeps = [(self._sweep, None), *self._other_sweeps]
         meetings = [
-            _OrderedMeeting(meeting, order)
-            for sweep, order in sweeps
+            _OrderedMeeting(meeting, schedule)
+            for sweep, schedule in sweeps
             for meeting in sweep.meetings()
             if ascending(meeting.first.index, meeting.second.index) in self._open_pairs
         ]

@@ -1,10 +1,10 @@
-"""Replay of two programs that seem to race, and the orders in which programs are run one by one."""
+"""Replay of two programs that seem to race, and what they leave in other orders."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,8 @@ from kvtrace.evaluate import (
     TensorArgument,
 )
 from kvtrace.evaluate.arguments import with_storages
-from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.order import written_storages
-from kvtrace.evaluate.registry import Step
-from kvtrace.evaluate.scope import Scope
-from kvtrace.evaluate.turns import Turns
-from kvtrace.ir import Module, Op
+from kvtrace.ir import Op
 from kvtrace.ir.feeding import feeding, feeding_values_and_trips, loads_behind
 from kvtrace.ir.ops import CONSTANTS, READING, SPREADING
 from kvtrace.ir.types import FloatType, element_of
@@ -36,6 +32,7 @@ from kvtrace.verdicts.conflicts.outcomes import (
     Witness,
 )
 from kvtrace.verdicts.conflicts.parts import roles_of
+from kvtrace.verdicts.conflicts.schedules import Schedule
 from kvtrace.verdicts.conflicts.sharers import sharers_of
 from kvtrace.verdicts.replaying import run, run_with
 from kvtrace.verdicts.rules.fills import with_contents
@@ -44,64 +41,16 @@ from kvtrace.verdicts.rules.undefined_lanes import uses_undefined
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
-MOST_PROGRAMS: Final = 2048
-"""Limit of programs that are run one by one."""
-
 _ONE_RESULT: Final = (
     "programs store to the same byte, and leave one result in whatever order they run"
 )
 _ONE_VALUE: Final = "all programs write the same value, by recorded contents"
-_CHANCE: Final = 0.5
-"""The chance that a program lets others run, in each of some runs of programs side by side."""
 _MOST_BYTES: Final = 1 << 24
 """Limit of the bytes of a call's written storages whose results are compared."""
 _MADE_UP_NUMBERS: Final = 8_191
 """Numbers of an argument: a prime, so that rows at strides of powers of two differ."""
 _MOST_PROGRAMS_ALONE: Final = 64
 """Limit of programs that are all run for that, each in an evaluation of its own."""
-
-Order = NDArray[np.int64]
-"""Linear ids of all programs, in the order in which they run."""
-
-
-def orders_of(programs: int) -> tuple[Order, ...]:
-    """Return three orders of programs: ascending, descending, and shuffled with a fixed seed."""
-    ascending = np.arange(programs, dtype=np.int64)
-    shuffled = np.random.default_rng(programs).permutation(programs).astype(np.int64)
-    return ascending, ascending[::-1], shuffled
-
-
-def reading_ops(module: Module) -> frozenset[int]:
-    """Return the indices of atomics, and of loads: what they read may depend on the order."""
-    return frozenset(op.index for op in module.ops if op.name in READING)
-
-
-class Interleaving(Instrument):
-    """An instrument that lets other programs run before ops: each time, or by chance (`seed`)."""
-
-    def __init__(self, aside_before: frozenset[int], seed: int | None) -> None:
-        super().__init__()
-        self._aside_before = aside_before
-        self._chance = None if seed is None else np.random.default_rng(seed)
-
-    def wrapped(self, op: Op, step: Step) -> Step:
-        """Wrap the ops in `aside_before`."""
-        if op.index not in self._aside_before:
-            return step
-
-        def waiting(values: list[Any], scope: Scope) -> None:
-            if scope.launch.turns is not None:
-                self._let_others_run(scope.launch.turns, int(scope.linear[0]))
-            step(values, scope)
-
-        return waiting
-
-    def _let_others_run(self, turns: Turns, program: int) -> None:  # noqa: ARG002
-        if self._chance is None:
-            turns.step_aside()
-            return
-        while self._chance.random() < _CHANCE:
-            turns.step_aside()
 
 
 class _TouchObserver(Observer):
@@ -195,8 +144,7 @@ def replayed(
     byte: int,
     *,
     whole: bool,
-    order: Order | None = None,
-    seed: int | None = None,
+    schedule: Schedule | None = None,
 ) -> Witness | None:
     """Evaluate two programs and return their accesses to a byte, None if not both touch it.
 
@@ -207,30 +155,28 @@ def replayed(
         storage: the storage of one of the call's arguments.
         byte: offset from the start of the storage.
         whole: whether to run all programs if these two alone do not both touch the byte.
-        order: an order of programs in which both touched the byte; None: ascending.
-        seed: that of a run in which programs let others run by chance; None: they ran to their end.
+        schedule: that of a run in which both touched the byte; None: in ascending order.
 
     """
-    tries = [(programs, "none"), (programs, "integers"), (None, "integers"), (order, "all")]
-    for programs_to_run, contents in tries[: 2 if not whole else 3 if order is None else 4]:
-        touches = _TouchObserver(call.arguments, storage, byte, programs)
-        is_in_order = contents == "all"
-        instrument = Interleaving(reading_ops(call.module), seed) if is_in_order else None
-        run(
-            call, [touches], programs_to_run, contents=contents, one_by_one=is_in_order,
-            instrument=None if seed is None else instrument,
-        )  # fmt: skip
+    tries = [(programs, "none"), (programs, "integers"), (None, "integers")]
+    touches = _TouchObserver(call.arguments, storage, byte, programs)
+    for programs_to_run, contents in tries[: 3 if whole else 2]:
+        run(call, [touches], programs_to_run, contents=contents)
         witness = touches.witness(ops, programs)
         if witness is not None:
             return witness
-    return None
+        touches.by_op.clear()
+    if whole and schedule is not None:
+        order, instrument = schedule.order, schedule.instrument
+        run(call, [touches], order, contents="all", one_by_one=True, instrument=instrument)
+    return touches.witness(ops, programs)
 
 
 # -- results in other orders ----------------------------------------------------------------------
 
 
 def by_results(
-    bound: BoundCall, conflict: ConfirmedConflict, seed: int | None = None
+    bound: BoundCall, conflict: ConfirmedConflict, schedule: Schedule | None = None
 ) -> NoConflict | ConfirmedConflict | Undecided:
     """Return two racing accesses, unless they leave the same memory in whatever order programs run.
 
@@ -241,7 +187,7 @@ def by_results(
     that were not recorded decide where an access goes, and if the programs cannot be run.
 
     If each program of the grid has stored the same, from recorded contents that no program
-    changes, then all orders do. With a `seed`, stores are only compared in that run by chance.
+    changes, then all orders do. With a `schedule`, stores are compared in that run alone.
     """
     call, witness = bound.call, conflict.witness
     ops = (witness.first.op, witness.second.op)
@@ -266,9 +212,9 @@ def by_results(
     for arguments in (_filled(call, numbers) for numbers in made_up):
         if not are_stores and not _is_same_memory(call, arguments, witness, grid):
             return conflict
-        orders = _orders(witness, grid) if seed is None else [range(bound.programs)]
-        for order in orders if are_stores else ():
-            doubt = _run_in_order(call, arguments, order, witness, seed)[0]
+        schedules = _schedules(witness, grid) if schedule is None else [schedule]
+        for scheduled in schedules if are_stores else ():
+            doubt = _run_scheduled(call, arguments, scheduled, witness)[0]
             if doubt.happened:
                 return replace(conflict, witness=_changing(call, witness, doubt) or witness)
     is_alike = are_stores and not atomics and all(s.role.writes for s in sharers_of(bound))
@@ -293,10 +239,11 @@ def _unrecorded_behind(bound: BoundCall, ops: Collection[int]) -> tuple[TensorAr
     return tuple(dict.fromkeys(bound.contents.read_by(behind)))
 
 
-def _orders(witness: Witness, grid: Sequence[int]) -> list[Sequence[int]]:
+def _schedules(witness: Witness, grid: Sequence[int]) -> list[Schedule]:
     """Return both orders of two programs, and a grid upward and downward."""
     first, second = witness.first.program, witness.second.program
-    return [(first, second), (second, first), grid, grid[::-1]]
+    orders = [(first, second), (second, first), grid, grid[::-1]]
+    return [Schedule(np.array(order, np.int64)) for order in orders]
 
 
 def _is_same_memory(
@@ -304,9 +251,10 @@ def _is_same_memory(
 ) -> bool:
     """Return whether memory is the same after two programs, and a grid, in any order."""
     memories = []
-    alone = [(witness.first.program,), (witness.second.program,), ()]
-    for order in [*_orders(witness, grid), *alone]:
-        doubt, memory = _run_in_order(call, arguments, order, witness)
+    alone = [[witness.first.program], [witness.second.program], []]
+    schedules = [Schedule(np.array(order, np.int64)) for order in alone]
+    for schedule in [*_schedules(witness, grid), *schedules]:
+        doubt, memory = _run_scheduled(call, arguments, schedule, witness)
         if doubt.happened:
             return False
         memories.append(np.concatenate(memory))
@@ -420,14 +368,10 @@ def _changing(call: Call, witness: Witness, doubt: _DoubtObserver) -> Witness | 
     return next((other for other in witnesses if other is not None), None)
 
 
-def _run_in_order(
-    call: Call,
-    arguments: Sequence[Argument],
-    order: Sequence[int],
-    witness: Witness,
-    seed: int | None = None,
+def _run_scheduled(
+    call: Call, arguments: Sequence[Argument], schedule: Schedule, witness: Witness
 ) -> tuple[_DoubtObserver, list[NDArray[np.uint8]]]:
-    """Run programs in an order on copies of memory; return what that leaves out, and the copies."""
+    """Run programs on copies of memory; return what that leaves out, and the copies."""
     written = written_storages(call.module, arguments)
     copies = with_storages(
         arguments,
@@ -439,8 +383,9 @@ def _run_in_order(
     )
     storages = {argument.storage for argument in arguments if isinstance(argument, TensorArgument)}
     doubt = _DoubtObserver(copies, witness)
-    instrument = None if seed is None else Interleaving(reading_ops(call.module), seed)
-    failure = run_with(call, copies, (doubt,), order, instrument=instrument, one_by_one=True)
+    failure = run_with(
+        call, copies, (doubt,), schedule.order, instrument=schedule.instrument, one_by_one=True
+    )
     doubt.fail(failure)
     tensors = (argument for argument in copies if isinstance(argument, TensorArgument))
     changed = (s for s in dict.fromkeys(t.storage for t in tensors) if s not in storages)
