@@ -192,7 +192,7 @@ def sum_totals(totals: Iterable[Totals]) -> Totals:
         compiling_launches=sum(part.compiling_launches for part in all_totals),
         compiling_ns=sum(part.compiling_ns or 0 for part in all_totals),
         device_ns=sum_of_known(part.device_ns for part in all_totals),
-        compile_ns=sum_if_all_known(part.compile_ns for part in all_totals),
+        compile_ns=sum_if_all_known(part.compile_ns for part in all_totals) or None,
         bytes=sum_if_all_known(part.bytes for part in launched_totals),
         flops=sum_if_all_known(part.flops for part in launched_totals),
         sectors=sum_if_all_known(part.sectors for part in launched_totals),
@@ -257,7 +257,7 @@ def _variants(
         position_of_group.append(variant.position)
     grouped = np.array(position_of_group, np.int64)[group]
     compile_ns = summed_by(grouped, integers(rows["compile_ns"]))
-    is_compiled = pc.invert(pc.fill_null(rows["cache_hit"], False))
+    is_compiled = pc.invert(pc.fill_null(rows["cache_hit"], True))
     has_no_time = pc.and_(is_compiled, rows["compile_ns"].is_null())
     unknown = summed_by(grouped, integers(has_no_time.cast(pa.int64())))
     for variant in variants:

@@ -109,7 +109,7 @@ _PREPARE_WORK: Final = """
 
 _KERNELS: Final = f"""
     SELECT {KERNEL_FACTS}, count(*) AS compilations, CASE WHEN bool_and(
-        compile_ns IS NOT NULL OR coalesce(cache_hit, false)) THEN sum(compile_ns) END AS compile_ns
+        compile_ns IS NOT NULL OR coalesce(cache_hit, true)) THEN sum(compile_ns) END AS compile_ns
     FROM kernel GROUP BY kernel ORDER BY kernel
 """  # noqa: S608
 

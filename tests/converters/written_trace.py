@@ -261,6 +261,7 @@ def _kernel_row(
         "origin": kernel.origin,
         "compile_begin": start,
         "compile_ns": kernel.compile_ns,
+        "cache_hit": False if kernel.compile_ns is None else None,
         "stages": stages,
     }  # fmt: skip
 
