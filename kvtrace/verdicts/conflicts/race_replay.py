@@ -215,7 +215,7 @@ def by_results(
         schedules = _schedules(witness, grid) if schedule is None else [schedule]
         for scheduled in schedules if are_stores else ():
             doubt = _run_scheduled(call, arguments, scheduled, witness)[0]
-            if doubt.happened:
+            if doubt.happened if schedule is None else doubt.changed:
                 return replace(conflict, witness=_changing(call, witness, doubt) or witness)
     is_alike = are_stores and not atomics and all(s.role.writes for s in sharers_of(bound))
     computed = feeding_values_and_trips(values, call.module)
@@ -302,7 +302,7 @@ class _DoubtObserver(Observer):
         starts, programs = elements
         self._happened |= len(np.unique(starts)) < len(starts)
         tensor = self._tensors[access.argument]
-        if self._happened or access.op not in self._ops or tensor is None:
+        if access.op not in self._ops or tensor is None:
             return
         data = tensor.storage.data
         if data is None:  # a value that is not known was stored
@@ -313,7 +313,7 @@ class _DoubtObserver(Observer):
 
     def _compare_values(self) -> None:
         """Note that a store, which is reported before, has changed what another program stored."""
-        if self._pending is None or self._happened:
+        if self._pending is None:
             return
         argument, bytes_, program, before = self._pending
         tensor = self._tensors[argument]
@@ -329,7 +329,8 @@ class _DoubtObserver(Observer):
         is_changed = (storage.data[bytes_] != before) & (earlier >= 0) & (earlier != program)
         if is_changed.any():
             first = int(is_changed.argmax())
-            self.changed = argument, int(bytes_[first]), (int(earlier[first]), program)
+            programs = int(earlier[first]), program
+            self.changed = self.changed or (argument, int(bytes_[first]), programs)
             self._happened = True
         writers[bytes_] = program
 
