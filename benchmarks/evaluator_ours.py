@@ -10,7 +10,6 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 import torch
 from evaluator_kernels import Case, cases
 from evaluator_workers import Answer, serve, timed
+from msgspec.structs import replace
 
 from kvtrace.clients.profiler import Profiler
 from kvtrace.clients.running import ClientPass

@@ -7,9 +7,11 @@ with its conditions; a call that does not satisfy them is judged by itself.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, structs
 
 from kvtrace.converters.findings.conditions import AccessLine, KernelConditions, OutsideCall
 from kvtrace.converters.findings.envelope import AtSizes, EnvelopeRow, SizeVerdict
@@ -37,8 +39,7 @@ SECONDS = 6.0
 _MAX_BASES = 32
 
 
-@dataclass
-class _Variant:
+class _Variant(Struct):
     """A kernel with one set of conditions, and the results of its calls so far.
 
     `inside` counts calls that satisfy the conditions, `short` calls whose accesses do not reach all
@@ -54,16 +55,16 @@ class _Variant:
     calls: int = 0
     inside: int = 0
     short: int = 0
-    others: list[OutsideCall] = field(default_factory=list)
-    bases: dict[_Key, Call] = field(default_factory=dict)
-    numbers: dict[_Key, Numbers] = field(default_factory=dict)
-    bad: list[tuple[Numbers, str]] = field(default_factory=list)
-    broken: dict[str, None] = field(default_factory=dict)
-    assumed: dict[str, Contract] = field(default_factory=dict)
+    others: list[OutsideCall] = []
+    bases: dict[_Key, Call] = {}
+    numbers: dict[_Key, Numbers] = {}
+    bad: list[tuple[Numbers, str]] = []
+    broken: dict[str, None] = {}
+    assumed: dict[str, Contract] = {}
     ties: tuple[str, ...] = ()
-    stated: list[dict[str, str]] = field(default_factory=list)
-    outputs: list[frozenset[str]] = field(default_factory=list)
-    constants: dict[tuple[str, int], None] = field(default_factory=dict)
+    stated: list[dict[str, str]] = []
+    outputs: list[frozenset[str]] = []
+    constants: dict[tuple[str, int], None] = {}
 
     def completed(
         self,
@@ -309,7 +310,7 @@ def _without_floats(call: Call) -> Call:
     arguments = with_storages(
         call.arguments, lambda storage: storage if storage in kept else Storage(storage.nbytes)
     )
-    return replace(call, arguments=arguments)
+    return structs.replace(call, arguments=arguments)
 
 
 def _at_sizes(

@@ -8,11 +8,12 @@ which that IR has more than the IR that is judged.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from math import inf
 from pathlib import PurePath
 from time import process_time
 from typing import Any
+
+from msgspec.structs import replace
 
 from kvtrace.evaluate.errors import UNFIT
 from kvtrace.ir import Module, Op, source_stack

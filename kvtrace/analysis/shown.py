@@ -1,10 +1,11 @@
 """Rows of results as text, and pages of the report in notebooks."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from kvtrace.converters.findings.findings_text import Printer
 from kvtrace.converters.findings.model import Finding, Findings
@@ -72,8 +73,7 @@ def finding_text(findings: Findings, finding: Finding) -> list[str]:
     return Printer(findings.lines, base=str(Path.cwd())).defect([finding])
 
 
-@dataclass(frozen=True)
-class ShownPage:
+class ShownPage(Struct, frozen=True):
     """A page of the report, which a notebook shows if the object is the last value of a cell.
 
     The page's code can reach neither the notebook nor the network: its frame has a separate origin,

@@ -16,7 +16,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from contextvars import ContextVar
-from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
@@ -49,7 +48,7 @@ READER_GONE: Final = 141
 
 #: The core's commands by name, those of two words, too.
 _CORE: Final[dict[str, Command]] = {
-    name: replace(entry, group=heading)
+    name: entry._replace(group=heading)
     for heading, group in GROUPS.items()
     for name, entry in group.items()
 }

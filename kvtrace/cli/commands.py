@@ -1,11 +1,9 @@
 """The core's commands, by the heading that the help shows them under, and what a command is."""
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """A command: the module of its function, its line in the help, and its heading there.
 
     Attributes:

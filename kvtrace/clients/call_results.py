@@ -5,16 +5,17 @@ arguments. A call that was evaluated for a run is not evaluated again for anothe
 """
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kvtrace.clients.client import Client, Rows
 from kvtrace.clients.running import ClientPass
 from kvtrace.schema.content import StackRows
 
 
-@dataclass(frozen=True, slots=True)
-class CallResults:
+class CallResults(Struct, frozen=True):
     """A client's rows of one call by table, the stacks that they refer to, notes, and counts.
 
     Notes do not name the call. `are_shared` is false if a row has the call's id in a text.

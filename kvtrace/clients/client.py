@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, TypeVar, get_args
+
+from msgspec import Struct
 
 from kvtrace.evaluate import Argument, Observer
 from kvtrace.ir import Op, source_stack
@@ -28,8 +29,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 _Shared = TypeVar("_Shared", bound=Observer)
 
 
-@dataclass(frozen=True, slots=True)
-class Hook:
+class Hook(Struct, frozen=True):
     """The ops around which a client's method is called: before, after, or in place of the op."""
 
     ops: tuple[str, ...]

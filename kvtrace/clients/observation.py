@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
+from msgspec import Struct
 
 from kvtrace.clients.client import Client
 from kvtrace.clients.declared import declared_tables
@@ -37,8 +37,7 @@ Tell = Callable[[str, str, str], None]
 Key = tuple[Any, ...]
 
 
-@dataclass(frozen=True)
-class Launch:
+class Launch(Struct, frozen=True):
     """A launch that has not been executed yet.
 
     `identity` is the compiler's hash of the kernel variant. `compiled` returns facts of the

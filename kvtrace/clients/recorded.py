@@ -3,11 +3,12 @@
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from math import prod
 from types import MappingProxyType
 from typing import Any, Final
+
+from msgspec import Struct
 
 from kvtrace.clients.call_results import EqualCalls, add_results, keep_results
 from kvtrace.clients.client import Client
@@ -34,8 +35,7 @@ _LEAST_SHARE: Final = 3.0
 DEFAULT: Final = ("tracer", "profiler")
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """The result of a pass of clients over one run.
 
     `calls` counts the evaluated calls. `failures` has sentences on calls that were not evaluated
@@ -55,8 +55,7 @@ class Outcome:
     ended_early: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class InTime:
+class InTime(Struct, frozen=True):
     """The calls of a pass that ends at a time, whether or not all of them were evaluated.
 
     Attributes:
@@ -71,7 +70,7 @@ class InTime:
 
     order: Sequence[int]
     end: float
-    costs: Mapping[int, float] = field(default_factory=dict)
+    costs: Mapping[int, float] = {}
 
     def is_over(self, began: float, now: float, rest: float) -> bool:
         """Return whether no further call is begun of a pass that began at a time.

@@ -10,12 +10,13 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kvtrace.clients.client import Client, Hook, StepFailed, hooks_of
@@ -64,8 +65,7 @@ class _UntilTime(Observer):
             raise OutOfTime("the evaluation of the call took its share of the time")
 
 
-@dataclass(slots=True)
-class Sample:
+class Sample(Struct):
     """The numbers of calls and of programs that a sampling client selected, `of` all programs."""
 
     calls: int = 0
@@ -136,13 +136,12 @@ class Member:
         return facts
 
 
-@dataclass(eq=False)
-class Group:
+class Group(Struct, eq=False):
     """Clients that share an evaluation, the programs (None: all), and their shared observers."""
 
     members: list[Member]
     programs: NDArray[np.int64] | None
-    shared: dict[type[Observer], Observer] = field(default_factory=dict)
+    shared: dict[type[Observer], Observer] = {}
 
     @property
     def observers(self) -> tuple[Observer, ...]:

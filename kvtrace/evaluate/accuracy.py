@@ -8,12 +8,12 @@ Where a function has two forms, the number is that of the less accurate one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Literal
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Accuracy:
+
+class Accuracy(Struct, frozen=True):
     """Accuracy of a float function on a device.
 
     Attributes:

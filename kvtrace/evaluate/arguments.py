@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kvtrace.evaluate.errors import BadArguments
@@ -16,8 +17,7 @@ from kvtrace.schema.cached_property import cached_property
 _MADE_UP_ADDRESSES = 1 << 62
 
 
-@dataclass(eq=False)
-class Storage:
+class Storage(Struct, eq=False):
     """One allocation. Tensors that share it see each other's writes.
 
     `data` is a uint8 array of `nbytes`, or None where the contents are unknown. Evaluation writes
@@ -55,8 +55,7 @@ class Storage:
         return _MADE_UP_ADDRESSES + int(self.data.ctypes.data)
 
 
-@dataclass(frozen=True)
-class OutsideNumbers:
+class OutsideNumbers(Struct, frozen=True):
     """Numbers that loads read outside a storage, by the position of the element.
 
     Position p reads `first + p * step % count`; `step` -1 makes the numbers fall with the position.
@@ -75,8 +74,7 @@ NOTHING: Final = OutsideNumbers()
 """The default numbers outside a storage: zeros."""
 
 
-@dataclass(frozen=True, eq=False)
-class TensorArgument:
+class TensorArgument(Struct, frozen=True, eq=False, dict=True):
     """A tensor passed to a kernel: a strided view of a storage.
 
     `offset_bytes` is where its data pointer lies in the storage; `strides` count elements;
@@ -129,8 +127,7 @@ class TensorArgument:
         return (-self.offset_bytes, self.storage.nbytes - self.offset_bytes)
 
 
-@dataclass(frozen=True)
-class ScalarArgument:
+class ScalarArgument(Struct, frozen=True):
     """A number passed to a kernel. None: the number was not captured."""
 
     name: str

@@ -7,10 +7,10 @@ have ended (`partitions.py`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from kvtrace.evaluate.turns import Turns
@@ -40,8 +40,7 @@ IN_ORDER: Final = frozenset({"tiles", "tensor core"})
 AMD's data mover, in both directions (Triton's ConSanAMD.cpp states their order)."""
 
 
-@dataclass(frozen=True, slots=True)
-class EarlyAccess:
+class EarlyAccess(Struct, frozen=True):
     """An op that accesses elements before another op's access to them has surely ended."""
 
     op: Op
@@ -49,18 +48,16 @@ class EarlyAccess:
     text: str
 
 
-@dataclass(eq=False)
-class Accesses:
+class Accesses(Struct, eq=False):
     """The last accesses to each element of a buffer: component, its stamp, and the op's index."""
 
     writes: tuple[Array, Array, Array]
     generic: Array
     """True where the last write was an ordinary store, not a copy or a product."""
-    reads: dict[int, tuple[Array, Array]] = field(default_factory=dict)
+    reads: dict[int, tuple[Array, Array]] = {}
 
 
-@dataclass(eq=False)
-class Copy:
+class Copy(Struct, eq=False):
     """A copy in flight, until its group or its barrier's phase `until` ends."""
 
     op: Op
@@ -70,8 +67,7 @@ class Copy:
     until: int
 
 
-@dataclass(eq=False)
-class Barrier:
+class Barrier(Struct, eq=False):
     """A barrier: phases that have ended, arrivals and bytes of the current one, and clocks."""
 
     component: int
@@ -79,15 +75,14 @@ class Barrier:
     phase: int = 0
     arrived: int = 0
     expected: int = 0
-    copies: list[Copy] = field(default_factory=list)
+    copies: list[Copy] = []
     clock: Clock = field(default_factory=lambda: np.zeros(COMPONENTS, np.int64))
     fenced: Clock = field(default_factory=lambda: np.zeros(COMPONENTS, np.int64))
     ended: Clock = field(default_factory=lambda: np.zeros(COMPONENTS, np.int64))
     ended_fenced: Clock = field(default_factory=lambda: np.zeros(COMPONENTS, np.int64))
 
 
-@dataclass(eq=False)
-class Partition:
+class Partition(Struct, eq=False):
     """The clock of a partition, what of it is fenced, and what it has begun, by kind."""
 
     component: int
@@ -110,15 +105,14 @@ class Partition:
         self.clock[self.component] += 1
 
 
-@dataclass(eq=False)
-class Program:
+class Program(Struct, eq=False):
     """Partitions and waits of one program; `version` counts what may end a wait."""
 
-    partitions: dict[int, Partition] = field(default_factory=dict)
+    partitions: dict[int, Partition] = {}
     components: int = 0
     turns: Turns | None = None
     version: int = 0
-    waits: dict[int, tuple[Op, str]] = field(default_factory=dict)
+    waits: dict[int, tuple[Op, str]] = {}
 
 
 def landed(copies: list[Copy], ended: int) -> list[Copy]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import Struct
 
 from kvtrace.evaluate.dialects import load_dialects
 from kvtrace.evaluate.dialects.arith_fused import FusedSum, fused_sums, moved
@@ -53,8 +53,7 @@ _PURE = (named(lambda row: row.kind is Kind.ELEMENTWISE) | MOVING | computing("+
 """Ops whose result depends on their operands alone."""
 
 
-@dataclass(frozen=True, eq=False)
-class CompiledBlock:
+class CompiledBlock(Struct, frozen=True, eq=False):
     """A block ready to run: steps, then the terminator with the slots of its operands.
 
     Slots are positions in the list of values. `arguments` are the slots of the block's arguments,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvtrace.evaluate.rounding import from_memory
 from kvtrace.evaluate.types import ElementType, ValueType
@@ -21,8 +22,7 @@ from kvtrace.evaluate.windows import (
 )
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Reach:
+class Reach(Struct, frozen=True, eq=False):
     """The elements of an access: a window of its lanes, or of those in a box, if it has one.
 
     `active` are the lanes of the window that take part, None for all.

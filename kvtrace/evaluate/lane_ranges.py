@@ -7,12 +7,12 @@ axis, so they vary independently. Extremes add up, and counts multiply, over the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import reduce
 from math import prod
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 
 from kvtrace.evaluate.observe import LaneRanges
 from kvtrace.evaluate.sums import factors_of
@@ -24,8 +24,7 @@ _PART: Final = 1 << 15
 """Elements of an array that are compared at a time: 256 kB."""
 
 
-@dataclass
-class _Group:
+class _Group(Struct):
     axes: set[int]
     terms: list[Array]
     factors: list[Array]

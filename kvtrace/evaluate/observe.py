@@ -9,10 +9,12 @@ n - 1 per result, a scan n - 1 per row. Integer ops count 0.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kvtrace.ir import Op
@@ -20,8 +22,7 @@ from kvtrace.ir import Op
 AccessKind = Literal["load", "store", "atomic"]
 
 
-@dataclass(frozen=True)
-class LaneRanges:
+class LaneRanges(Struct, frozen=True):
     """Lowest and highest byte offset and the number of active lanes, one array element per program.
 
     Offsets are of the first bytes of elements. Arrays have extent 1 if all programs agree. Where
@@ -33,8 +34,7 @@ class LaneRanges:
     active: NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class AccessParts:
+class AccessParts(Struct, frozen=True):
     """The byte offsets and the mask of an access as terms and factors, not as full arrays.
 
     An offset is `constant` plus one element of each of `terms`; a lane is active where all of
@@ -106,8 +106,7 @@ class Access:
     ranges: LaneRanges | None = field(default=None, repr=False, compare=False)
 
 
-@dataclass(frozen=True)
-class OutOfBounds:
+class OutOfBounds(Struct, frozen=True):
     """The first access of a batch outside its tensor (the witness), and the number of such lanes.
 
     `rule` is `out-of-bounds` (outside the storage) or `out-of-view` (outside the tensor's view,
@@ -148,8 +147,7 @@ class OutOfBounds:
         )
 
 
-@dataclass(frozen=True)
-class FailedAssertion:
+class FailedAssertion(Struct, frozen=True):
     """A failed `tl.device_assert`: the first program and lane, and how many lanes failed."""
 
     op: Op

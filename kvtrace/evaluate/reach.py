@@ -9,9 +9,9 @@ kernel's own arguments as tensors of one axis.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kvtrace.evaluate.arguments import Argument, ScalarArgument, Storage, TensorArgument
@@ -32,8 +32,7 @@ _FROM_NUMBERS = READING | named(lambda row: row.kind is Kind.ADDRESS and row.has
 """Ops whose results, if they are pointers, come from memory or from an integer."""
 
 
-@dataclass(frozen=True, eq=False)
-class LiveStorage:
+class LiveStorage(Struct, frozen=True, eq=False):
     """A storage of a live tensor, and the short dtype of its contents."""
 
     storage: Storage

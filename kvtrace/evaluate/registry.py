@@ -18,8 +18,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvtrace.evaluate.accuracy import EXACT, Accuracy
 from kvtrace.evaluate.errors import UnsupportedOp
@@ -38,8 +40,7 @@ Lowering = Callable[["Op", "Compiler"], Step]
 ByTarget = Callable[[Callable[..., Any], str, Op], Callable[..., Any]]
 
 
-@dataclass(frozen=True)
-class Elementwise:
+class Elementwise(Struct, frozen=True):
     """A pure array function, the attributes that are passed first, and its FLOPs per element.
 
     `accuracy` bounds a device's error. `by_target` returns the function of an op for a compile

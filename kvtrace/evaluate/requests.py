@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.evaluate.lane_ranges import loose_extremes, ranges_of
@@ -25,8 +26,7 @@ from kvtrace.evaluate.values import (
 from kvtrace.ir import Op
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(Struct, frozen=True):
     """One memory op of a batch of programs; `type_` is the type of the block read or written.
 
     `offset` counts bytes from the argument's data pointer, each part a multiple of `unit`.

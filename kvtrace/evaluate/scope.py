@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kvtrace.evaluate.errors import TooLarge
@@ -76,8 +77,7 @@ def listeners(observers: Sequence[Observer], event: str) -> tuple[Observer, ...]
     )
 
 
-@dataclass(eq=False, slots=True)
-class Scope:
+class Scope(Struct, eq=False):
     """The programs that run a step: linear ids (x fastest), and whether they certainly run it.
 
     `reason` says why not. `iteration` is the trip of the innermost loop.

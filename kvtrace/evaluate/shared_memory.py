@@ -9,10 +9,11 @@ defect of the compiler.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kvtrace.evaluate.errors import Deadlock, UnsupportedOp
@@ -85,8 +86,7 @@ class Buffer:
         return parts
 
 
-@dataclass(eq=False)
-class _Transfer:
+class _Transfer(Struct, eq=False):
     """Copies or reads in flight, until each program's wait for `until`: a group or a barrier."""
 
     views: Sequence[SharedView]

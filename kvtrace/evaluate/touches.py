@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass, field
 from itertools import product
 from typing import Generic, TypeVar
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
@@ -24,8 +24,7 @@ _ALIGNMENT = 128
 """Bytes of a storage are rounded up to it, so that elements of all groups have one alignment."""
 
 
-@dataclass(frozen=True)
-class _Touched:
+class _Touched(Struct, frozen=True):
     """Touched cells, ascending, each with its smallest and its largest actor."""
 
     cells: Integers
@@ -33,8 +32,7 @@ class _Touched:
     largest: Actors
 
 
-@dataclass(frozen=True)
-class Meeting:
+class Meeting(Struct, frozen=True):
     """The bytes of a storage at which two kinds of accesses meet, as the starts of cells.
 
     `actors` are two different ones, one of each kind, that touch the first cell of `group`.
@@ -51,13 +49,12 @@ class Meeting:
         return np.asarray(self.starts[:, None] + np.arange(self.cell)).reshape(-1)
 
 
-@dataclass
-class Touches(Generic[Kind]):
+class Touches(Struct, Generic[Kind]):
     """The touched bytes of a storage of `nbytes`, in cells; elements consist of whole cells."""
 
     nbytes: int
     cell: int = 0
-    _parts: dict[Kind, list[_Touched]] = field(default_factory=dict)
+    _parts: dict[Kind, list[_Touched]] = {}
 
     @property
     def kinds(self) -> tuple[Kind, ...]:

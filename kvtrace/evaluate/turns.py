@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from kvtrace.evaluate.errors import Deadlock
 from kvtrace.evaluate.scope import Scope
@@ -24,8 +25,7 @@ class _ProgramAbandoned(Exception):
     """Unwinds a waiting program after another one has failed."""
 
 
-@dataclass(eq=False)
-class _Waiter:
+class _Waiter(Struct, eq=False):
     version: int
     gives_up: bool
     is_aside: bool = False

@@ -6,11 +6,11 @@ their bits.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 
 from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.ir.types import (
@@ -23,8 +23,7 @@ from kvtrace.ir.types import (
 )
 
 
-@dataclass(frozen=True)
-class ElementType:
+class ElementType(Struct, frozen=True):
     """A scalar type: `value` is the NumPy dtype of values in flight, `memory` that of storages.
 
     `kind`: i integer, b Boolean (i1), f float. `rounded`: values must be rounded to `memory`'s
@@ -97,8 +96,7 @@ _SHORT_NAMES: Final = {
 }
 
 
-@dataclass(frozen=True)
-class ValueType:
+class ValueType(Struct, frozen=True):
     """The type of an SSA value: a scalar (`shape` is empty) or a tensor, of numbers or pointers.
 
     For pointers `element` is what they point to. `descriptor` marks a tensor descriptor, whose

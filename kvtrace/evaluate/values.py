@@ -18,10 +18,12 @@ broadcasts and loop-invariant scalars cost nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kvtrace.evaluate.errors import UnsupportedOp
@@ -80,8 +82,7 @@ class Unknown:
         return f"depends on {' and '.join(phrases) or 'data that was not captured'}"
 
 
-@dataclass(frozen=True)
-class Pointer:
+class Pointer(Struct, frozen=True):
     """Pointers into one argument: `offset` counts bytes from its data pointer.
 
     `argument` None: the target is not known (then `offset` is Unknown as well). Every part of the
@@ -93,8 +94,7 @@ class Pointer:
     unit: int = 1
 
 
-@dataclass(frozen=True)
-class PointerChoice:
+class PointerChoice(Struct, frozen=True):
     """Pointers into several arguments: `first` where `condition`, else `second`."""
 
     condition: Array
@@ -102,8 +102,7 @@ class PointerChoice:
     second: Pointer | PointerChoice
 
 
-@dataclass(frozen=True)
-class ShadowedValue:
+class ShadowedValue(Struct, frozen=True):
     """A value with a shadow: an array of the value's shape that an instrument computes.
 
     Ops run on `actual`, the kernel's own value; the shadow follows through branches, loops and
@@ -143,8 +142,7 @@ def with_common_dtype(arrays: Sequence[Array]) -> list[Array]:
     return [array.astype(widest, copy=False) for array in arrays]
 
 
-@dataclass(frozen=True)
-class Descriptor:
+class Descriptor(Struct, frozen=True):
     """A tensor descriptor: base pointer, extents and strides in elements (scalars), padding.
 
     `predicate`: a number per program (i32); AMD's copies by the descriptor happen unless it is 0.
@@ -157,8 +155,7 @@ class Descriptor:
     predicate: Any = None
 
 
-@dataclass(frozen=True)
-class SharedView:
+class SharedView(Struct, frozen=True):
     """A part of one allocation of the memory that a program's threads share.
 
     `start` is the first place of each program's part in the buffer, `lanes` (of the view's shape)

@@ -8,10 +8,10 @@ the offsets (the base) indexes the first axis of a view of all overlapping windo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
+from msgspec import Struct
 
 from kvtrace.evaluate.sums import factors_of, joined_terms
 from kvtrace.evaluate.values import Array, Sum
@@ -19,8 +19,7 @@ from kvtrace.evaluate.values import Array, Sum
 _Cuttable = TypeVar("_Cuttable", bound=Any)
 
 
-@dataclass(frozen=True)
-class Window:
+class Window(Struct, frozen=True):
     """Offsets as `base` (an int, or an array with extent 1 along strided axes) plus progressions.
 
     `strided` holds (axis, extent, step) with step > 0; axis 0 is the programs'.
@@ -300,8 +299,7 @@ def _last_of_repeated(values: Array, shape: tuple[int, ...]) -> Array:
     return values
 
 
-@dataclass(frozen=True)
-class Box:
+class Box(Struct, frozen=True):
     """Lane ranges per axis (first, one past the last), and factors that are not ranges."""
 
     ranges: tuple[tuple[int, int], ...]

@@ -12,11 +12,11 @@ Example: ends on the second host are behind by 100.2, 100.3 and 104.4 µs, then 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from kvtrace.figures.collective_kernels import (
     SYNCHRONIZING,
@@ -40,8 +40,7 @@ _MOST_PIECES: Final = 64
 _WITHIN: Final = 0.95
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Clock:
+class Clock(Struct, frozen=True, eq=False):
     """A host's clock beside the reference host's.
 
     Attributes:

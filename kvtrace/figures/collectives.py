@@ -19,11 +19,11 @@ begins at 40 ms; the first two ranks waited for 30 and 28 ms, and the third came
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from kvtrace.figures.clocks import Clock, host_clocks
 from kvtrace.figures.collective_kernels import (
@@ -55,8 +55,7 @@ _MOST_KEPT: Final = 1 << 20
 _CLOCK_ERROR: Final = 20_000
 
 
-@dataclass(slots=True)
-class _Stream:
+class _Stream(Struct):
     """Sums over the ranks of the kernels of one communicator or stream that all of them have.
 
     Attributes:
@@ -92,8 +91,7 @@ class _Stream:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class RankCollectives:
+class RankCollectives(Struct, frozen=True):
     """The kernels of NCCL that one rank ran, sorted by begin; times in ns on the rank's clock.
 
     Attributes:
@@ -125,8 +123,7 @@ class RankCollectives:
 _Rank = tuple[RankExecutions, list[tuple[Key, Kernels]]]
 
 
-@dataclass(slots=True)
-class Collectives:
+class Collectives(Struct):
     """The matched collectives of a job.
 
     Attributes:
@@ -139,16 +136,16 @@ class Collectives:
 
     runs: tuple[Run, ...]
     missing: tuple[int, ...]
-    problems: list[str] = field(default_factory=list)
+    problems: list[str] = []
     error_ns: int = 0
     _trace: Trace | None = None
-    _streams: dict[Key, _Stream] = field(default_factory=dict)
-    _clocks: Mapping[str, Clock] = field(default_factory=dict)
+    _streams: dict[Key, _Stream] = {}
+    _clocks: Mapping[str, Clock] = {}
     _is_numbered: bool = False
     #: Whether what was read is kept of all ranks, not only of the last one; by run id.
     _keeps_all: bool = False
-    _read: dict[str, _Rank] = field(default_factory=dict)
-    _ran: dict[str, RankCollectives] = field(default_factory=dict)
+    _read: dict[str, _Rank] = {}
+    _ran: dict[str, RankCollectives] = {}
 
     @property
     def matched(self) -> int:

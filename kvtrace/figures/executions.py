@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct, structs
 
 from kvtrace.figures.columns import Integers, Positions, integers
 from kvtrace.figures.scans import groups_of_executions
@@ -38,8 +39,7 @@ _FROM_DEVICE: Final = "memcpy device to host"
 _COLUMNS: Final = ("start", "end", "device", "asked", "is_replay", "name", "stack", "is_kernel")
 
 
-@dataclass(frozen=True, slots=True)
-class ExecutionBlock:
+class ExecutionBlock(Struct, frozen=True):
     """Timed executions of a run, sorted by begin.
 
     Attributes:
@@ -74,7 +74,7 @@ class ExecutionBlock:
 
     def rows(self, rows: Integers | slice) -> "ExecutionBlock":
         """Return some of the executions."""
-        return replace(self, **{name: getattr(self, name)[rows] for name in _COLUMNS})
+        return structs.replace(self, **{name: getattr(self, name)[rows] for name in _COLUMNS})
 
     def by_device(self) -> "Iterator[tuple[int, ExecutionBlock]]":
         """Yield the index of each device, ascending, and its executions."""
@@ -91,7 +91,7 @@ class ExecutionBlock:
         columns: dict[str, Any] = {
             n: np.append(getattr(earlier, n), getattr(self, n)) for n in _COLUMNS
         }
-        return replace(self, **columns)
+        return structs.replace(self, **columns)
 
     def is_short(self, rows: Integers, limit: int) -> npt.NDArray[np.bool_]:
         """Return a mask of the given rows that are kernels which took less than `limit` ns."""
@@ -420,8 +420,7 @@ class Timeline:
 UNKNOWN: Final = -1
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedLaunches:
+class PlacedLaunches(Struct, frozen=True):
     """The launches of a run as columns sorted by `seq`: `seq`, call id and phase code."""
 
     seq: Integers

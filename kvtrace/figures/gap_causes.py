@@ -6,12 +6,12 @@ took, and on when later executions were requested.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from msgspec import Struct
 
 from kvtrace.figures.columns import Integers, summed_by
 from kvtrace.figures.executions import (
@@ -46,8 +46,7 @@ _MOST_STEPS: Final = 10_000
 PAUSE: Final = 1_000_000
 
 
-@dataclass(slots=True)
-class PartGaps:
+class PartGaps(Struct):
     """The idle time of a run in a part, in ns.
 
     Attributes:

@@ -1,7 +1,6 @@
 """Activities of the host in a run: what it did while devices were idle."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, Literal, NamedTuple, get_args
 
@@ -9,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from kvtrace.figures.columns import Coverage, Integers, coded, integers, union_of
 from kvtrace.schema.launch_flags import are_trials
@@ -68,8 +68,7 @@ class _Rows(NamedTuple):
     stacks: Integers
 
 
-@dataclass(slots=True)
-class HostEvents:
+class HostEvents(Struct):
     """Host activities of a run, launches only near the times of `move_to`.
 
     Attributes:

@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from kvtrace.figures.identity import kind_of
 from kvtrace.figures.kernels import EXECUTED, sums
@@ -43,8 +43,7 @@ _OF_NODES: Final = _SUMMED.format(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class LibraryTime:
+class LibraryTime(Struct, frozen=True):
     """The executions with one name and one call stack, without autotuners' executions.
 
     Attributes:

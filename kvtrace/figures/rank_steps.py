@@ -18,11 +18,11 @@ the last rank began at 30 ms: 18 ms compute, 8 ms transfer, 10 ms waiting, and 4
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from kvtrace.figures.collective_kernels import RankExecutions
 from kvtrace.figures.collectives import Collectives, RankCollectives
@@ -49,8 +49,7 @@ _UNKNOWN: Final = -1
 _NO_EXECUTION: Final = -2
 
 
-@dataclass(frozen=True, slots=True)
-class RankSteps:
+class RankSteps(Struct, frozen=True):
     """The steps of a rank; times in ns.
 
     Attributes:

@@ -28,6 +28,7 @@ from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from kvtrace.figures.collectives import Collectives, matched_collectives
 from kvtrace.figures.contention import compute_alone
@@ -216,8 +217,7 @@ class RanksFigures:
     late_map: LateMap | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Times:
+class _Times(Struct, frozen=True):
     """Times of all ranks: parts (rank, part, step), durations, launching and waited (rank, step).
 
     `whole` are indices of the ranks of which more than collectives is recorded.

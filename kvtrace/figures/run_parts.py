@@ -4,7 +4,9 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
+
+from msgspec import Struct
 
 from kvtrace.figures.columns import Integers, integers
 from kvtrace.figures.executions import Busy, ExecutionBlocks, Timeline, summed_busy
@@ -22,8 +24,7 @@ from kvtrace.schema.trace import Run, Trace
 from kvtrace.schema.window import RunWindow, TraceWindow, whole_trace
 
 
-@dataclass(frozen=True, slots=True)
-class StoredPart:
+class StoredPart(Struct, frozen=True):
     """A part of a run of which sums are stored: no execution is read."""
 
     trace: Trace
@@ -65,8 +66,7 @@ class StoredPart:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ReadPart:
+class ReadPart(Struct, frozen=True):
     """A part of a run whose executions are read; `window` None: the whole run."""
 
     trace: Trace

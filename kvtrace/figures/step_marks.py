@@ -10,11 +10,11 @@ But where no mark is one, the ends of torch's `Optimizer.step#SGD.step` lie betw
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from kvtrace.figures.columns import Integers, coded, integers
 from kvtrace.schema.trace import Run, Trace
@@ -43,8 +43,7 @@ _DIGITS: Final = re.compile(r"\d+")
 _NUMBERED: Final = re.compile(r"[\w .#-]*\d[\w .#-]*")
 
 
-@dataclass(frozen=True, slots=True)
-class StepMark:
+class StepMark(Struct, frozen=True):
     """A mark whose occurrences are steps.
 
     Attributes:

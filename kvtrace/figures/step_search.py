@@ -20,11 +20,12 @@ step, the d is a twentieth, and each of the 20 segments is a step.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvtrace.figures.columns import Integers
 
@@ -58,8 +59,7 @@ _OPENING: Final = 4
 _RECURRING: Final = 0.75
 
 
-@dataclass(frozen=True, slots=True)
-class Requests:
+class Requests(Struct, frozen=True):
     """Requests of a program's host, sorted by time.
 
     Attributes:
@@ -90,8 +90,7 @@ class Requests:
         return np.append(0, np.cumsum(self.work))
 
 
-@dataclass(frozen=True, slots=True)
-class _Cut:
+class _Cut(Struct, frozen=True):
     """A sequence of requests cut into steps at the occurrences of an anchor.
 
     Attributes:

@@ -1,13 +1,13 @@
 """Steps and parts of a program: those that are stored, else by marks, else what repeats."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from kvtrace.figures.columns import Integers, integers
 from kvtrace.figures.executions import ExecutionBlock, ExecutionBlocks
@@ -27,8 +27,7 @@ PartName = Literal["whole", "steady"]
 Timed = Literal["launches", "gpu_kernels"]
 
 
-@dataclass(frozen=True, slots=True)
-class RunAtRest:
+class RunAtRest(Struct, frozen=True):
     """Stored steps and parts of a run.
 
     Attributes:
@@ -145,8 +144,7 @@ _NEVER: Final = np.iinfo(np.int64).max
 _STEADY: Final = frozenset({"steady", "steady state", "steady_state"})
 
 
-@dataclass(frozen=True, slots=True)
-class Steps:
+class Steps(Struct, frozen=True):
     """Consecutive steps.
 
     Attributes:

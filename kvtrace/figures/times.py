@@ -6,13 +6,13 @@ engine.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from kvtrace.figures.columns import integers
 from kvtrace.figures.identity import OWN_KIND, SOURCE, kind_of
@@ -45,8 +45,7 @@ from kvtrace.schema.window import whole_trace
 UNKNOWN: Final = "(unknown)"
 
 
-@dataclass(frozen=True, slots=True)
-class Times:
+class Times(Struct, frozen=True):
     """Figures by call, and medians by kernel.
 
     Attributes:

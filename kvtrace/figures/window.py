@@ -8,13 +8,14 @@ devices a step begins later (`steps.StepsOnDevice`).
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from kvtrace.figures.columns import Integers, integers, union_of
 from kvtrace.figures.executions import ExecutionBlocks
@@ -257,8 +258,7 @@ def _moment(text: str, first: int, last: int) -> int:
         ) from None
 
 
-@dataclass(slots=True)
-class _PartBySteps:
+class _PartBySteps(Struct):
     """The part of runs that consists of steps, all found by one mark or by periods.
 
     Attributes:
@@ -269,8 +269,8 @@ class _PartBySteps:
 
     """
 
-    windows: dict[str, RunWindow] = field(default_factory=dict)
-    numbers: list[int] = field(default_factory=list)
+    windows: dict[str, RunWindow] = {}
+    numbers: list[int] = []
     how: How | None = None
     name: str | None = None
 

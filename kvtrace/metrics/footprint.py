@@ -7,10 +7,10 @@ lanes lie alike are one pattern (patterns.py), whose sectors and bytes are count
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kvtrace.evaluate.observe import Access, AccessParts
@@ -49,8 +49,7 @@ _MAX_SETS = 256
 """Number of byte sets at which they are joined into one."""
 
 
-@dataclass(eq=False)
-class _RepeatedAccess:
+class _RepeatedAccess(Struct, eq=False):
     """One pattern of addresses, accessed at several constant offsets, usually one for each trip.
 
     `steps` has the turn among all accesses, the trip and the constant of each.
@@ -58,7 +57,7 @@ class _RepeatedAccess:
 
     parts: AccessParts
     patterns: Patterns
-    steps: list[tuple[int, int, int]] = field(default_factory=list)
+    steps: list[tuple[int, int, int]] = []
 
 
 LatestPatterns = dict[Hashable, Patterns]

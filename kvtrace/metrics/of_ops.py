@@ -6,11 +6,11 @@ They are rows of `ops`, `accesses` and `loops`. Figures are exact over the whole
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from msgspec import Struct, field
 
 from kvtrace.evaluate import Argument, TensorArgument
 from kvtrace.evaluate.observe import Access, Observer
@@ -140,15 +140,13 @@ def _loops_around(module: Module) -> dict[int, int]:
     return around
 
 
-@dataclass(slots=True)
-class _OpCount:
+class _OpCount(Struct):
     op: Op
     executions: int = 0
     elements: int = 0
     flops: int | None = None
 
 
-@dataclass(slots=True)
 class _MemoryCount(_OpCount):
     """The counts of a memory op; `footprints` is by argument (None: unknown argument)."""
 

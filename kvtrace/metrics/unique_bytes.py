@@ -4,12 +4,12 @@ Fresh bytes of ops, which no earlier op of the launch touches, are differences o
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
 from operator import itemgetter
 from typing import TypeVar
 
 import numpy as np
+from msgspec import Struct
 
 from kvtrace.metrics.byte_ranges import (
     MOST_RANGES,
@@ -61,8 +61,7 @@ def spread(ranges: ByteRanges, offsets: Integers, most: int) -> ByteRanges:
     return result
 
 
-@dataclass(frozen=True, eq=False)
-class Repetition:
+class Repetition(Struct, frozen=True, eq=False):
     """Ranges that are repeated at regular distances without overlap: counted, not listed.
 
     ByteRanges list each range, of which a strided access of a large grid has millions.

@@ -7,10 +7,10 @@ something was assumed, and rules that read it prove nothing (`kvtrace.verdicts.u
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
+from msgspec.structs import replace
 
 from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument
 from kvtrace.evaluate.errors import UnsupportedOp

@@ -14,8 +14,10 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvtrace.ir import Module, Op, source_stack
 from kvtrace.ir.locations import column_shift
@@ -39,8 +41,7 @@ _MAX_POINTS: Final = 20_000
 _Location = tuple[int, int]
 
 
-@dataclass
-class _Point:
+class _Point(Struct):
     """An instruction that accesses memory, is a barrier, or jumps.
 
     `ops` has the indices of memory ops to which the instruction may belong; `is_located`: all of
@@ -74,15 +75,14 @@ class _Paths(NamedTuple):
         return middle not in self.followers[first] or second not in self.followers[middle]
 
 
-@dataclass(frozen=True, eq=False)
-class CompiledBarriers:
+class CompiledBarriers(Struct, frozen=True, eq=False, dict=True):
     """The barriers of a kernel's PTX, which is parsed when it is first needed.
 
     `triton` is the version of Triton that wrote the locations in the PTX.
     """
 
-    module: Module = field(repr=False)
-    ptx: str = field(repr=False)
+    module: Module
+    ptx: str
     triton: str | None
 
     def separate(self, first: Op, second: Op, between: Iterable[Op] = ()) -> bool | None:

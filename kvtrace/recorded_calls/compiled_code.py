@@ -14,9 +14,11 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvtrace.ir import Module, Op, source_stack
 from kvtrace.ir.assembly import PTX_ACCESS, ptx_bytes
@@ -26,8 +28,7 @@ from kvtrace.recorded_calls.compiled_barriers import CompiledBarriers, instructi
 from kvtrace.recorded_calls.thread_layouts import VECTOR_BYTES, BlockedLayout
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledFacts:
+class CompiledFacts(Struct, frozen=True):
     """Facts about a kernel from its TTGIR and PTX.
 
     `layouts` has the layouts of memory ops by op index. `barriers` is None without
@@ -40,7 +41,7 @@ class CompiledFacts:
     layouts: Mapping[int, BlockedLayout]
     barriers: CompiledBarriers | None
     ahead: Mapping[int, int]
-    splits: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    splits: Mapping[int, tuple[int, ...]] = {}
 
 
 def fused_places(ptx: str, triton: str | None) -> dict[tuple[int, int], bool]:

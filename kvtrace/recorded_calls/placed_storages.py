@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvtrace.evaluate.arguments import Argument, Storage, TensorArgument, with_storages
 from kvtrace.evaluate.reach import LiveStorage, follows_addresses, reached
@@ -28,8 +29,7 @@ if TYPE_CHECKING:
 _NEVER: Final = -(1 << 63)
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Struct, frozen=True):
     """The bytes of a storage, the dtype of its first tensor, and when operators had it, in order.
 
     `freed` are the times at which memory in it was freed.
@@ -38,8 +38,8 @@ class _Place:
     begin: int
     end: int
     dtype: str
-    seen: list[int] = field(default_factory=list)
-    freed: list[int] = field(default_factory=list)
+    seen: list[int] = []
+    freed: list[int] = []
 
     def last_seen(self, time: int) -> int:
         """Return when an operator last had the storage before a time."""

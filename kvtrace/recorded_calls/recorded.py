@@ -7,10 +7,12 @@ recorded contents; other contents are unknown. `Call.launches` has the data of o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from kvtrace.evaluate import Argument, ScalarArgument, TensorArgument
 from kvtrace.evaluate.errors import UNFIT, place_of
@@ -44,6 +46,8 @@ from kvtrace.schema.without_ir import (
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
+#: The first fields of a call, by which calls are equal.
+_COMPARED: Final = 10
 #: Rows of `calls` that are converted to Python objects at a time.
 _ROWS_AT_ONCE: Final = 1_000
 
@@ -53,15 +57,15 @@ _KERNEL_COLUMNS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True, eq=False):
     """A unique call: a row of `calls`, with its kernel's name and IR.
 
     `recorded` has the names of tensors with recorded contents, for which conclusions hold.
     `warps` and `ctas` are a program's numbers of warps and CTAs, `stages` the pipeline stages of
     loops, `triton` the version that compiled the kernel, if recorded, and `compiled` facts from the
     compiled code. `launches` has the contents of all launches, as far as known. `others` are calls
-    that differ in contents alone, of which verdicts on this call are to hold, too.
+    that differ in contents alone, of which verdicts on this call are to hold, too. Calls are equal
+    if all else of them is: `compiled`, `launches` and `others` do not count.
     """
 
     call_id: int
@@ -74,9 +78,19 @@ class Call:
     ctas: int | None = None
     stages: int | None = None
     triton: str | None = None
-    compiled: CompiledFacts | None = field(default=None, hash=False, compare=False)
-    launches: KnownLaunches | None = field(default=None, hash=False, compare=False)
-    others: tuple[Call, ...] = field(default=(), hash=False, compare=False)
+    compiled: CompiledFacts | None = None
+    launches: KnownLaunches | None = None
+    others: tuple[Call, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Call) and self._compared == other._compared
+
+    def __hash__(self) -> int:
+        return hash(self._compared)
+
+    @property
+    def _compared(self) -> tuple[object, ...]:
+        return structs.astuple(self)[:_COMPARED]
 
     @property
     def argument_layouts(self) -> list[tuple[object, ...]]:
@@ -121,8 +135,7 @@ class Call:
         return {} if self.compiled is None else self.compiled.layouts
 
 
-@dataclass(frozen=True, slots=True)
-class KnownLaunches:
+class KnownLaunches(Struct, frozen=True):
     """The distinct recorded contents of a call's launches, and the call for each of these.
 
     Attributes:
@@ -137,8 +150,7 @@ class KnownLaunches:
     unplaced: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class UnreadyCall:
+class UnreadyCall(Struct, frozen=True):
     """A call that cannot be evaluated, and the reason as a sentence."""
 
     call_id: int
@@ -166,8 +178,7 @@ def kernels_of_calls(trace: Trace, run: Run, columns: Sequence[str]) -> dict[int
     }
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedCall:
+class RecordedCall(Struct, frozen=True):
     """A row of `calls` that is not yet made ready for the evaluator.
 
     Attributes:

@@ -4,20 +4,19 @@ Layouts: https://triton-lang.org/main/dialects/TritonGPUAttrDefs.html. compiled_
 layout that an op was compiled with.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 VECTOR_BYTES: Final = 16
 """Limit of bytes that one thread moves with one instruction."""
 
 
-@dataclass(frozen=True)
-class BlockedLayout:
+class BlockedLayout(Struct, frozen=True):
     """Triton's blocked layout: lanes per thread, threads per warp and warps per block, by axis.
 
     `order` lists the axes, fastest first. `sliced` is an axis of the layout that the tensor lacks.
@@ -59,8 +58,7 @@ class BlockedLayout:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class LaneOrder:
+class LaneOrder(Struct, frozen=True, eq=False):
     """Lanes in the order of the instructions of a warp that move them, `width` per instruction."""
 
     lanes: NDArray[np.int64]

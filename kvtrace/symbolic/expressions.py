@@ -8,8 +8,9 @@ statement uses.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.flow import constant_of, counter_of, enclosing_ops, flow_of
@@ -94,8 +95,7 @@ def operation_expression(op: Op, summary: Summary) -> str:
     return _printer(summary.module).operation(op)
 
 
-@dataclass(frozen=True)
-class _AssignedName:
+class _AssignedName(Struct, frozen=True):
     """The variable that a statement assigns to, and the statement's line."""
 
     name: str

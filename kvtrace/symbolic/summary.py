@@ -10,8 +10,9 @@ calls of its function. `guard` does *not* say that loops run: that is `Loop.runn
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.ops import AccessKind
@@ -20,8 +21,7 @@ from kvtrace.symbolic.conditions import FALSE, TRUE, Condition, at_least, conjun
 from kvtrace.symbolic.terms import ZERO, Key, Symbol, Term, signed_range
 
 
-@dataclass(frozen=True, eq=False)
-class CarriedInteger:
+class CarriedInteger(Struct, frozen=True, eq=False):
     """An integer that a loop carries and for which there is no formula of the trip.
 
     `now` is the integer in a trip, `following` in the next trip, and `initial` in the first. `keys`
@@ -34,8 +34,7 @@ class CarriedInteger:
     keys: tuple[Key, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Loop:
+class Loop(Struct, frozen=True, eq=False):
     """A loop at one place of its execution.
 
     `running` is the condition that the loop has the trip of the trip symbol: `first + step * trip <
@@ -60,8 +59,7 @@ class Loop:
         return self.going_on is not self.running
 
 
-@dataclass(frozen=True, eq=False)
-class Place:
+class Place(Struct, frozen=True, eq=False, dict=True):
     """An op at one place of execution: under `guard`, in `loops` and `calls`, outermost first."""
 
     op: Op
@@ -75,8 +73,7 @@ class Place:
         return conjunction((*(loop.running for loop in self.loops), self.guard))
 
 
-@dataclass(frozen=True, eq=False)
-class Access(Place):
+class Access(Place, frozen=True, eq=False, dict=True):
     """A load, store or atomic update of a block of elements.
 
     `offset` is the distance in bytes from the data pointer of the kernel's argument `argument` to
@@ -115,8 +112,7 @@ class Access(Place):
         return conjunction((at_least(self.offset, first), at_least(last - self.offset)))
 
 
-@dataclass(frozen=True, eq=False)
-class Arithmetic(Place):
+class Arithmetic(Place, frozen=True, eq=False):
     """An integer op whose ideal `result` may not fit into its width, for some arguments.
 
     A counted loop has two: its counter after a trip, and, before the loop, a number that fits only
@@ -138,16 +134,14 @@ class Arithmetic(Place):
         return conjunction((at_least(self.result, low), at_least(high - self.result)))
 
 
-@dataclass(frozen=True, eq=False)
-class Division(Place):
+class Division(Place, frozen=True, eq=False):
     """An integer division or remainder whose divisor is not a nonzero constant."""
 
     divisor: Term
     shape: tuple[int, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Assertion(Place):
+class Assertion(Place, frozen=True, eq=False):
     """A `tt.assert`: `condition` must hold in every lane."""
 
     condition: Condition
@@ -155,8 +149,7 @@ class Assertion(Place):
     shape: tuple[int, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Hint:
+class Hint(Struct, frozen=True, eq=False):
     """A promise of the IR on a value: `what` is divisibility, contiguity or constancy.
 
     `numbers` has one number per axis of the value, and one for scalars. `term` is the value, or
@@ -180,8 +173,7 @@ class Hint:
     element_bytes: int = 0
 
 
-@dataclass(frozen=True, eq=False)
-class PointerChoice:
+class PointerChoice(Struct, frozen=True, eq=False):
     """An argument that a pointer may point into, with the byte offset and the condition for it.
 
     `argument` is None, for `unknown`, if the pointer comes from memory or arithmetic.
@@ -193,16 +185,14 @@ class PointerChoice:
     unknown: str | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Pointer:
+class Pointer(Struct, frozen=True, eq=False):
     """A pointer or a tensor of pointers; the conditions of `choices` exclude each other."""
 
     choices: tuple[PointerChoice, ...]
     shape: tuple[int, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class BlockPointer:
+class BlockPointer(Struct, frozen=True, eq=False):
     """A pointer to a block, or a descriptor (`checked` on all axes, without `positions`).
 
     `extents`, `strides` and `positions` count elements, one per axis of the block.
@@ -218,8 +208,7 @@ Formula = Term | Condition | Pointer | BlockPointer
 """Formula of a value that the walk follows."""
 
 
-@dataclass(frozen=True)
-class Summary:
+class Summary(Struct, frozen=True):
     """Formulas of everything that a launch of a module's kernel does; see the module's docstring.
 
     `assumptions` are promises to the compiler (`tl.assume`), which nothing checks. `values` has the
@@ -236,8 +225,8 @@ class Summary:
     assertions: tuple[Assertion, ...]
     assumptions: tuple[Assertion, ...]
     hints: tuple[Hint, ...]
-    places: Mapping[Block, Place] = field(repr=False)
-    values: Mapping[int, Formula] = field(repr=False)
+    places: Mapping[Block, Place]
+    values: Mapping[int, Formula]
 
 
 _MOST_CHOICES: Final = 16

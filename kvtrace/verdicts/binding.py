@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvtrace.evaluate import ScalarArgument, TensorArgument
 from kvtrace.ir.feeding import feeding, feeding_values_and_trips
@@ -49,8 +51,7 @@ _UNTRACKED: Final = "that kvtrace does not track"
 _PROGRAMS: Final = tuple(Symbol("program", axis, 0, MOST_PROGRAMS - 1) for axis in range(3))
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(Struct, frozen=True):
     """Limits on the cost of judging one call: work of the solver, of proofs and evaluated lanes.
 
     The solver may spend `solver_seconds` on one claim and `solver_seconds_a_call` on all claims of
@@ -67,8 +68,7 @@ class Budget:
     replay_lanes: int = 1 << 23
 
 
-@dataclass(frozen=True, slots=True)
-class Doubts:
+class Doubts(Struct, frozen=True):
     """Unknown values that a point assumes and the call does not determine; false if there are none.
 
     `keys` are symbols of contents, arguments and untracked values; `unrecorded` the tensors

@@ -7,7 +7,8 @@ leaves the two together false: a mask is right if its comparisons of one number 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kvtrace.evaluate.shadows.ideal import FIRST_UNSIGNED
 from kvtrace.ir import Op, Value
@@ -21,8 +22,7 @@ from kvtrace.symbolic.meanings.arith import comparison
 from kvtrace.symbolic.terms import Term, signed_range
 
 
-@dataclass(frozen=True)
-class Compared:
+class Compared(Struct, frozen=True):
     """A signed comparison of integers of which one may wrap around.
 
     `value` is an operand that may wrap, and `term` its ideal number. `ideal` and `actual` are what

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvtrace.evaluate.shadows.driver import is_unknown
 from kvtrace.evaluate.shadows.ideal import WrappedNumber, ideal_numbers
@@ -21,8 +22,7 @@ from kvtrace.verdicts.replaying import witness_at
 from kvtrace.verdicts.verdict import Witness
 
 
-@dataclass(frozen=True)
-class VisibleWrap:
+class VisibleWrap(Struct, frozen=True):
     """The first place (`witness`) where a wrap changes an address, mask, branch, loop or index.
 
     `origin` is the index of the op that wrapped; `ideal` and `actual` are its numbers in that

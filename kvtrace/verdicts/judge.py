@@ -14,9 +14,11 @@ for a call.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.ir.asynchronous import ops_of_gpus
@@ -215,8 +217,7 @@ _BOUNDS: Final = ("out-of-bounds", "out-of-view")
 _Key = tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _JudgedContents:
+class _JudgedContents(Struct, frozen=True):
     """The verdicts for one recorded contents of the call's tensors, by rule and op."""
 
     contents: ContentSet

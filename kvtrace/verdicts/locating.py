@@ -6,10 +6,10 @@ Two add-ons ask this, `check` and `tolerance`; the core does not.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kvtrace.evaluate import Access, Observer, evaluate
@@ -25,15 +25,14 @@ _MOST_LISTED: Final = 4
 """Maximum number of indices that are listed one by one."""
 
 
-@dataclass
-class Places:
+class Places(Struct):
     """The programs and lanes of one op that wrote wrong elements, with byte offsets, by batch."""
 
     op: Op
     block: tuple[int, ...]
-    programs: list[NDArray[np.int64]] = field(default_factory=list)
-    lanes: list[NDArray[np.int64]] = field(default_factory=list)
-    offsets: list[NDArray[np.int64]] = field(default_factory=list)
+    programs: list[NDArray[np.int64]] = []
+    lanes: list[NDArray[np.int64]] = []
+    offsets: list[NDArray[np.int64]] = []
 
     def at(self, offset: int) -> tuple[int, tuple[int, ...]] | None:
         """Return the program and lane that last wrote the element at a byte offset, else None."""

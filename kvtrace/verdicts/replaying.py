@@ -6,10 +6,10 @@ Storages are never written: programs' stores go to copies, or nowhere.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from msgspec.structs import replace
 
 from kvtrace.evaluate import Argument, Observer, Storage, TensorArgument, evaluate
 from kvtrace.evaluate.arguments import with_storages

@@ -8,8 +8,9 @@ A rule judges with what stands in for a null field, such as a storage of its own
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from kvtrace.evaluate import Argument, TensorArgument
 from kvtrace.verdicts.verdict import Verdict

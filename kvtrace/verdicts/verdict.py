@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvtrace.ir import Frame, Module, Op, source_stack
 from kvtrace.ir.flow import enclosing_ops
@@ -28,8 +30,7 @@ Severity = Literal["error", "warning", "note"]
 Program = tuple[int, int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Witness:
+class Witness(Struct, frozen=True):
     """A place in an evaluation: a program, a trip of the innermost loop, a lane in the block."""
 
     program: Program
@@ -37,8 +38,7 @@ class Witness:
     lane: tuple[int, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """The result of one rule for one op of one call.
 
     `method`: how the answer was found (interval, affine, solver or evaluated). `reason` says why it

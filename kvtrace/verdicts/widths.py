@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.feeding import feeding_values
@@ -73,8 +74,7 @@ _MAKES_DESCRIPTOR: Final = named(
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Use:
+class Use(Struct, frozen=True, eq=False):
     """A use of an integer that may have wrapped around.
 
     `right` says that no wrap shows: the ideal `term` fits its width, or a comparison gives the same

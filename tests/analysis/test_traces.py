@@ -4,7 +4,6 @@ import json
 import pickle
 import subprocess
 import sys
-from dataclasses import replace
 
 import pytest
 
@@ -13,6 +12,7 @@ from kvtrace.cli import main
 from kvtrace.converters.profile.one_table import TableRow
 from kvtrace.schema.errors import BadSetting, EmptyTrace, KvtraceError, TraceNotFound, UnknownRun
 from kvtrace.schema.trace import open_trace
+from tests.support.replacing import replace
 
 
 def output_of(capsys, *arguments, code=0):

@@ -1,7 +1,6 @@
 """Two ranks that were recorded on two H200s: one group, all launches joined, collectives drawn."""
 
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from kvtrace.figures.window import windowed
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import resolve
 from kvtrace.text import duration
+from tests.support.replacing import replace
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "h200" / "ranks"
 

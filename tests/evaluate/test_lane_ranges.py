@@ -1,7 +1,5 @@
 """Accesses outside a tensor: never executed, always reported, with a witness."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -20,6 +18,7 @@ from kvtrace.evaluate.lane_ranges import ranges_of
 from kvtrace.evaluate.values import Sum
 from tests.kernels.launching import bind, compile_for, launch
 from tests.kernels.recording import Recorder
+from tests.support.replacing import replace
 
 
 def test_missing_mask_is_reported_with_its_first_lane():

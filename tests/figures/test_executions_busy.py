@@ -1,7 +1,5 @@
 """Busy and idle time, compared with a count of every nanosecond."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,6 +12,7 @@ from kvtrace.figures.sums_building import tables_at_rest
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.window import RunWindow
 from kvtrace.schema.writer import RunWriter
+from tests.support.replacing import replace
 
 EPOCH = 1_767_323_045_000_000_000
 

@@ -1,6 +1,5 @@
 """Launches that take much longer than usual, of recorded programs, equal to figures by SQL."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from kvtrace.figures.launch_costs import _facts, read_launch_costs
 from kvtrace.figures.times import host_times
 from kvtrace.figures.window import windowed
 from kvtrace.schema.trace import open_trace
+from tests.support.replacing import replace
 from tests.support.tiers import some
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"

@@ -1,13 +1,13 @@
 """Splits of steps of ranks, compared with a simulation that looks at each unit of time."""
 
 import random
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from kvtrace.figures.collectives import matched_collectives
 from kvtrace.figures.rank_steps import PARTS, read_rank_steps
+from tests.support.replacing import replace
 from tests.support.simulated_ranks import (
     Step,
     changed,

@@ -1,11 +1,10 @@
 """Steps are found in what a program requests, whatever is beside them; layers are no steps."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from kvtrace.figures.step_search import Requests, step_bounds
+from tests.support.replacing import replace
 
 #: Kinds of requests of the programs below; copies do not count, `adam` is an optimizer's.
 KINDS = (*"abcdefghijklmnopqrstuvwxyz", "copy", "adam", "graph")

@@ -30,7 +30,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,7 @@ from kvtrace.evaluate import evaluate, parsed
 from tests.kernels.case import Bound, Case, Difference, difference, random_of
 from tests.kernels.catalog import CASES
 from tests.kernels.launching import bind, to_array, to_tensor
+from tests.support.replacing import replace
 
 Arrays = Mapping[str, np.ndarray]
 

@@ -1,7 +1,6 @@
 """Sectors, distinct bytes and access records equal counts lane by lane."""
 
 from collections import Counter
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -20,6 +19,7 @@ from kvtrace.schema.content import StackRows
 from tests.kernels.launching import bind
 from tests.metrics.counted_calls import CALLS, LOAD
 from tests.metrics.touching import LaneByLane, addresses_of, materialised, observed
+from tests.support.replacing import replace
 from tests.support.thorough import usually
 
 

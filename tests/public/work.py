@@ -9,7 +9,6 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import torch
 import kvtrace
 from tests.public.case import CASES, Case, Outcome, difference
 from tests.public.packages import PACKAGES, load
+from tests.support.replacing import replace
 
 Result = dict[str, Any]
 

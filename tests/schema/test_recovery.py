@@ -7,7 +7,6 @@ import subprocess
 import sys
 import textwrap
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -26,6 +25,7 @@ from kvtrace.schema.versions import FileFacts, captured_facts
 from kvtrace.schema.writer import RunWriter, new_run_id
 from tests.schema.rows import plain
 from tests.schema.written_runs import ENDLESS, add_calls, flip, launches, read_seq, run_child
+from tests.support.replacing import replace
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 

@@ -7,11 +7,12 @@ when it was requested and the stream is free; a collective transfers when all ra
 All times are whole numbers of `UNIT` ns, so that `true_parts` can look at each unit alone.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from kvtrace.schema.trace import Selection, resolve
 from kvtrace.schema.writer import RunWriter
+from tests.support.replacing import replace
 
 EPOCH = 1_767_323_045_000_000_000
 UNIT = 100_000

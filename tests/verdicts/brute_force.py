@@ -8,7 +8,7 @@ the same kernel with integers of 64 bits.
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from kvtrace.evaluate.observe import Access, FailedAssertion
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Unknown, to_array
 from kvtrace.ir import Module, Op, parse
+from tests.support.replacing import replace
 
 
 @dataclass

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import kvtrace
@@ -12,6 +11,7 @@ from kvtrace.recorded_calls.recorded import Call, calls_of, stage_artifact
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from kvtrace.verdicts.pipeline.rule import OrderVerdict, judge_order
+from tests.support.replacing import replace
 
 
 def recorded_by(launch: Callable[[], object], out: Path, **settings: str) -> tuple[Call, str]:

@@ -1,13 +1,13 @@
 """Calls that are slightly wrong, and what an evaluation of their whole grid says of them."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
 from kvtrace.evaluate import Argument, Observer, ScalarArgument, Storage, TensorArgument
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.replaying import run
+from tests.support.replacing import replace
 
 
 def call_of(module, arguments, grid, name="kernel") -> Call:

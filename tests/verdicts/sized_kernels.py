@@ -7,7 +7,7 @@ that it can be called at any size; tensors are described, never allocated.
 
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 from kvtrace.evaluate import ScalarArgument, TensorArgument
 from kvtrace.recorded_calls.recorded import Call
 from tests.support.imported_file import imported_file
+from tests.support.replacing import replace
 from tests.verdicts.calls import call, tensor
 
 Sizes = Mapping[str, int]

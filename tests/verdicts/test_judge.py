@@ -6,7 +6,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from msgspec import structs
+from msgspec.structs import replace
 
+from kvtrace.evaluate import TensorArgument
 from kvtrace.schema.errors import BadSetting
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.rules.table import RULES, chosen_rules, default_rules
@@ -109,9 +112,17 @@ def test_judging_writes_to_no_tensor():
     assert "violation" in {v.verdict for v in verdicts}
 
 
+class WatchedTensor(TensorArgument, frozen=True, weakref=True):
+    """A tensor of which a test knows whether it is still there."""
+
+
 def test_a_judged_call_is_freed():
     one = call(kernels.copy, (4, 3), source=tensor(1000), result=tensor(1000), size=1000, BLOCK=256)
-    kept = [weakref.ref(argument) for argument in one.arguments]
+    source, result, *rest = one.arguments
+    watched = [WatchedTensor(*structs.astuple(each)) for each in (source, result)]
+    one = replace(one, arguments=(*watched, *rest))
+    kept = [weakref.ref(each) for each in watched]
+    del source, result, watched
     judge(one)
     del one
     gc.collect()

@@ -1,7 +1,5 @@
 """Launches on views of one storage: each is judged where its tensors lay, in any order."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -11,6 +9,7 @@ from kvtrace.schema.trace import open_trace
 from kvtrace.verdicts import judge as judging
 from kvtrace.verdicts.judge import judge_launches
 from kvtrace.verdicts.replaying import run
+from tests.support.replacing import replace
 from tests.verdicts.index_kernels import target_of_row
 
 torch = pytest.importorskip("torch")

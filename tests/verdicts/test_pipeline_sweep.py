@@ -4,7 +4,6 @@ The evaluation knows nothing of the exploration: whatever it sees has to be foun
 """
 
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 from triton.compiler.errors import CompilationError
@@ -23,6 +22,7 @@ from tests.kernels.staged import (
     TARGETS,
     described,
 )
+from tests.support.replacing import replace
 from tests.support.thorough import in_turn, usually
 from tests.verdicts.pipelined import call_of
 

@@ -5,13 +5,13 @@ what is proven holds, what is a violation is one, and what is wrong is not passe
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 
 from corpus.questions.defects import Sample
 from kvtrace.verdicts.judge import judge
 from tests.support.defects import CORPUS
+from tests.support.replacing import replace
 from tests.support.thorough import usually
 from tests.support.tiers import some
 from tests.verdicts import brute_force

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from kvtrace.converters.profile.profile_model import CallProfile, Profile
 from kvtrace.text import amount, size
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
+class Figures(Struct, frozen=True):
     """Bytes and FLOPs of one launch, and the least time that a device needs for the launch.
 
     `bytes` are requested by active lanes, `unique_bytes` are the distinct bytes read and written;

@@ -5,8 +5,9 @@ from __future__ import annotations
 import copy
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from kvtrace.addons.agents.figures import Figures, figures_of
 from kvtrace.analysis.results import CommandResult
@@ -24,8 +25,7 @@ class CannotCheck(KvtraceError):
     slug = "cannot-check"
 
 
-@dataclass(frozen=True)
-class CheckedKernel:
+class CheckedKernel(Struct, frozen=True):
     """One launch of a kernel: its results, findings and figures.
 
     Attributes:

@@ -7,8 +7,9 @@ between the two launches, and what only one of the traces has there.
 
 from collections import Counter
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kvtrace.figures.names import readable
 from kvtrace.figures.tables import scratch
@@ -42,8 +43,7 @@ _LINES: Final = """
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Between:
+class Between(Struct, frozen=True):
     """Kernels and copies between two launches of a run that were compared, one after the other.
 
     Attributes:

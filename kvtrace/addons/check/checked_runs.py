@@ -6,6 +6,8 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, Final
 
+from msgspec import Struct
+
 from kvtrace.addons.check.checking import RunChecks, Ttgir, check_run
 from kvtrace.addons.check.findings import RULES
 from kvtrace.addons.check.ranks_parted import RanksParted, ranks_parted
@@ -35,8 +37,7 @@ class NothingToCheck(KvtraceError):
     slug = "nothing-to-check"
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Struct, frozen=True):
     """Results of the checked launches of several runs.
 
     `kernels` has the kernel's options and the grid of each call, by run id and call id. `ranks`

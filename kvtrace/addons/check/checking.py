@@ -12,11 +12,12 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kvtrace.addons.check.comparing import Expected, compared, computed, distances, expected
 from kvtrace.addons.check.findings import NON_FINITE, RULES, WRONG
@@ -48,8 +49,7 @@ FINITE: Final = "finite"
 Ttgir = Callable[[int], "Module"]
 
 
-@dataclass(slots=True)
-class RunChecks:
+class RunChecks(Struct):
     """Results of a run's checked launches.
 
     `rows` and `findings` are rows of the tables `checks` and `findings`; `stacks` are the findings'
@@ -58,12 +58,12 @@ class RunChecks:
     """
 
     run: str
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    findings: list[dict[str, Any]] = field(default_factory=list)
+    rows: list[dict[str, Any]] = []
+    findings: list[dict[str, Any]] = []
     stacks: StackRows = field(default_factory=StackRows)
-    failures: list[str] = field(default_factory=list)
+    failures: list[str] = []
     answers: Counter[str] = field(default_factory=Counter)
-    faults: dict[int, Fault] = field(default_factory=dict)
+    faults: dict[int, Fault] = {}
 
 
 def check_run(trace: Trace, run: Run, report: Report, ttgir: Ttgir) -> RunChecks:

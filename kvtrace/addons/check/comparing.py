@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kvtrace.addons.check.kept import CheckedLaunch, StorageAfter
@@ -32,8 +32,7 @@ _MAP_COLUMNS: Final = 64
 _NOTHING_DECIDED: Final = "the error bounds of all elements are wider than their values"
 
 
-@dataclass(frozen=True, slots=True)
-class Worst:
+class Worst(Struct, frozen=True):
     """The element farthest beyond its bound.
 
     `index` counts elements from the start of the storage, `offset` bytes. `bound` is the largest
@@ -47,8 +46,7 @@ class Worst:
     bound: float
 
 
-@dataclass(frozen=True, slots=True)
-class TensorCheck:
+class TensorCheck(Struct, frozen=True):
     """The comparison of one storage after a launch.
 
     Attributes:
@@ -78,8 +76,7 @@ class TensorCheck:
     map: NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchCheck:
+class LaunchCheck(Struct, frozen=True):
     """The result of one launch: an answer, and the comparison of each storage.
 
     `reason` says why the launch, or some of its storages, are undecided; else it is empty.
@@ -109,8 +106,7 @@ class _BoundsGuard(Observer):
         raise Undecided(f"{place(defect.op)} {verb} outside of its tensor")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Expected:
+class Expected(Struct, frozen=True, eq=False):
     """Expected and actual elements of a storage after a launch, where its memory was recorded.
 
     `tensor` is the storage's first tensor, `position` the tensor's argument position. Element i
@@ -127,8 +123,7 @@ class Expected:
     radii: NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Computed:
+class Computed(Struct, frozen=True):
     """Expected contents of a launch's storages, from evaluating the launch.
 
     `reasons` say why contents of other storages are unknown; `faults` describe ops of TTGIR that
@@ -263,8 +258,7 @@ def _whole_elements(
             )
 
 
-@dataclass(frozen=True, slots=True)
-class Distances:
+class Distances(Struct, frozen=True):
     """Distance of each element of a storage from its expected value.
 
     Attributes:

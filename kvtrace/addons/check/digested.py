@@ -8,12 +8,12 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Final
 
 import numpy as np
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from kvtrace.figures.columns import integers
 from kvtrace.figures.identity import KernelKey, key_of
@@ -41,8 +41,7 @@ _COMMA: Final = re.compile(r", (?![^\[]*\])")
 Digests = dict[tuple[int, str], tuple[Any, int]]
 
 
-@dataclass(frozen=True, slots=True)
-class DigestedLaunch:
+class DigestedLaunch(Struct, frozen=True):
     """A launch with digests; `args` and `kernel` are recorded rows.
 
     Of an operator, `number` is its number in the log, from 1, `seq` the last launch before it (-1:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kvtrace.evaluate import Storage, TensorArgument
@@ -28,16 +29,14 @@ class UnfitMemory(KvtraceError):
     slug = "unfit-memory"
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Struct, frozen=True):
     """Bytes of a storage, starting at an offset."""
 
     offset: int
     content: Bytes
 
 
-@dataclass(frozen=True, slots=True)
-class StorageAfter:
+class StorageAfter(Struct, frozen=True):
     """Recorded contents of a storage after a launch.
 
     `arg` is a position in the call's args; `arguments` are the evaluator's argument positions of
@@ -49,8 +48,7 @@ class StorageAfter:
     pieces: tuple[Piece, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedLaunch:
+class CheckedLaunch(Struct, frozen=True):
     """A launch with recorded memory.
 
     Attributes:
@@ -77,7 +75,7 @@ class CheckedLaunch:
     call: Callable[[], Call]
     after: tuple[StorageAfter, ...]
     views: frozenset[int] = frozenset()
-    before: Mapping[int, tuple[Piece, ...]] = field(default_factory=dict)
+    before: Mapping[int, tuple[Piece, ...]] = {}
 
 
 def checked_launches(

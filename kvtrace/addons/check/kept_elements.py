@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvtrace.addons.check.comparing import evaluate_again, root_mean_square
 from kvtrace.evaluate import TensorArgument
@@ -41,8 +42,7 @@ _WIDEST: Final = 2.0**-4
 _UPWARDS: Final = 1 + 2.0**-20
 
 
-@dataclass(frozen=True, slots=True)
-class OutputAnswer:
+class OutputAnswer(Struct, frozen=True):
     """Comparison of what two versions of a launch left in an output.
 
     Attributes:

@@ -8,8 +8,9 @@ compared.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from kvtrace.addons.check.diff_results import upstream
 from kvtrace.addons.check.digested import AFTER, DigestedLaunch, are_alike, digested_launches
@@ -33,8 +34,7 @@ class _Series(NamedTuple):
     """The number of launches before the first at which the ranks differ."""
 
 
-@dataclass(frozen=True, slots=True)
-class RanksParted:
+class RanksParted(Struct, frozen=True):
     """Number of digests that ranks of a job had alike, and a sentence on the first that parts."""
 
     ranks: tuple[int, ...]

@@ -3,8 +3,9 @@
 A message ends with the fault, from which readers of the table `findings` get it back.
 """
 
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 Stage = Literal["ttgir", "behind ttgir", "descriptor stores", "unknown"]
 
@@ -16,8 +17,7 @@ _WORDS: Final[dict[Stage, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """The compiler's stage at fault for a wrong result, and the reason to think so.
 
     No stage is at fault for stores past a descriptor's extent, which the hardware allows.

@@ -8,9 +8,10 @@ storage is followed from its creation, or the last launch that wrote it: others 
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final, NamedTuple
+
+from msgspec import Struct
 
 from kvtrace.figures.tables import scratch
 from kvtrace.schema.trace import Run, Trace
@@ -104,8 +105,7 @@ class Given(NamedTuple):
     is_suspect: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Struct, frozen=True):
     """A call of an operator; `ordinal` is its number among such calls, and their count."""
 
     begin: int
@@ -123,8 +123,7 @@ class Operation:
         return f"{self.name.partition('.')[0]}{place}"
 
 
-@dataclass(frozen=True, slots=True)
-class Writers:
+class Writers(Struct, frozen=True):
     """Operations that made or wrote a storage, in their order, since a launch last wrote it.
 
     The last `_FOLLOWED` operations are known. `source` is the name of the last launch that may have

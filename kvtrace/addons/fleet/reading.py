@@ -5,7 +5,6 @@ limited number of runs is read at a time, so that memory does not grow with laun
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from statistics import geometric_mean, median
 from typing import Any, Final
@@ -13,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from msgspec import Struct
 
 from kvtrace.addons.fleet.model import (
     Change,
@@ -357,8 +357,7 @@ def judge_times(
     return comparisons.at(index), None, changes
 
 
-@dataclass(frozen=True, slots=True)
-class _Comparisons:
+class _Comparisons(Struct, frozen=True):
     """The fields of `JobComparison`, as arrays over all jobs but the first `LEAST`."""
 
     ratio: Real

@@ -16,10 +16,11 @@ A result that is written into an input takes no further memory.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice, takewhile
 from math import prod
 from typing import Final
+
+from msgspec import Struct
 
 from kvtrace.addons.graphs.rows import GraphOp
 
@@ -54,8 +55,7 @@ _MOVES: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class OpFigures:
+class OpFigures(Struct, frozen=True):
     """Bytes, FLOPs and live memory of one op."""
 
     op_index: int
@@ -65,8 +65,7 @@ class OpFigures:
     live_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class GraphFigures:
+class GraphFigures(Struct, frozen=True):
     """Bytes, FLOPs and live memory of a graph.
 
     Attributes:

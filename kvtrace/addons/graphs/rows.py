@@ -7,11 +7,11 @@ have bodies of loops and branches, of ids from 1 << 32 on, which are not read.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from kvtrace.schema.errors import DamagedFile
 from kvtrace.schema.trace import Selection
@@ -31,8 +31,7 @@ _LEAST_OPERANDS: Final = {
 Frame = tuple[str | None, int | None, int | None, str | None]
 
 
-@dataclass(frozen=True, slots=True)
-class GraphOp:
+class GraphOp(Struct, frozen=True):
     """One row of `graph_ops`, with the frames of the stack in place of its id."""
 
     graph_id: int

@@ -7,12 +7,12 @@ or elements, other compile options, and a row with two values.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from math import prod
 from time import thread_time
 from typing import Final, TypeAlias
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kvtrace.addons.invariance.batches import (

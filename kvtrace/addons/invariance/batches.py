@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from time import thread_time
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kvtrace.addons.invariance.compared import (
@@ -30,8 +30,7 @@ _MOST_ELEMENTS: Final = 1 << 16
 """Limit on the elements at which trees are compared; larger rows or tensors are sampled."""
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(Struct, frozen=True):
     """A recorded size of the batch: its number of rows, the number of the variant, the grid."""
 
     rows: int
@@ -39,8 +38,7 @@ class Batch:
     grid: tuple[int, int, int]
 
 
-@dataclass(frozen=True)
-class SizeComparison:
+class SizeComparison(Struct, frozen=True):
     """The comparison of a row's trees between launches at several sizes of the batch.
 
     `trees` has, for each different tree, the batches in which it occurs, the smallest batch first.
@@ -51,8 +49,7 @@ class SizeComparison:
     comparison: Comparison
 
 
-@dataclass(frozen=True, eq=False)
-class ComparedCall:
+class ComparedCall(Struct, frozen=True, eq=False):
     """A recorded call whose trees of an output are compared with those of other calls.
 
     `tree(whole)` builds the tree of all rows, or of the first row, with the call's numbers in place

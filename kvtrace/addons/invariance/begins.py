@@ -9,8 +9,9 @@ change. A begin that is rounded to blocks, or used as a number, does change.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
+
+from msgspec import Struct
 
 from kvtrace.addons.invariance.coordinates import is_uniform
 from kvtrace.symbolic.conditions import Condition, in_order
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
 Through = Literal["data", "mask", "address", "guard", "trips", "integer"]
 
 
-@dataclass(frozen=True, slots=True)
-class MovingUse:
+class MovingUse(Struct, frozen=True):
     """A use of a loaded integer, by a tree node or else a guard, that changes when data move."""
 
     content: Symbol

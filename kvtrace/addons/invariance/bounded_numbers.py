@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvtrace.addons.invariance.exponentials import source_constant
 from kvtrace.addons.invariance.numbers import constant
@@ -21,8 +23,7 @@ POSITIVE: Final[Sign] = frozenset()
 NEGATIVE: Final[Sign] = frozenset({"-"})
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
+class Number(Struct, frozen=True):
     """All values of a node, which are off by at most `units` * 2^-24 of their scale.
 
     Attributes:

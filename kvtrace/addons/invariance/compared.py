@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
 from math import prod
 from typing import Final, Literal
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kvtrace.addons.invariance.field import FieldEvaluator
@@ -57,8 +58,7 @@ _MOST_PAIRS: Final = 2_000
 """Limit on the pairs of nodes that are searched for the difference of two trees."""
 
 
-@dataclass(frozen=True, slots=True)
-class Elements:
+class Elements(Struct, frozen=True):
     """The elements that a version computes by one tree; `at` has their coordinates' values."""
 
     tree: Tree
@@ -69,8 +69,7 @@ class Elements:
         return {symbol: numbers[places] for symbol, numbers in self.at.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(Struct, frozen=True):
     """`count` elements of an output, with their tree in each version."""
 
     count: int
@@ -78,8 +77,7 @@ class Pair:
     second: Elements
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """The relation of two trees.
 
     `first` and `second` are the texts of the nodes that differ, if any. `evaluated`: both trees

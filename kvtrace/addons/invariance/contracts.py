@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from kvtrace.converters.findings.suppressions import marked_comments
 from kvtrace.converters.source_lines import SourceLines
@@ -22,8 +23,7 @@ _COMMENT: Final = re.compile(r"\s*(#|$)")
 _DEFINITION: Final = re.compile(r"\s*(?:async\s+)?(def|class)\b")
 
 
-@dataclass(frozen=True, slots=True)
-class Contract:
+class Contract(Struct, frozen=True):
     """A quantity over which a kernel's rows must be invariant, and the comment's file and line.
 
     `over` is `rows`, `grid` or the name of an argument.

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.schema.errors import KvtraceError
@@ -38,8 +40,7 @@ class Ambiguous(Unfollowed):
     slug = "ambiguous"
 
 
-@dataclass(frozen=True, slots=True)
-class Axis:
+class Axis(Struct, frozen=True):
     """One axis of an output, which steps by `factor` bytes: a number or a formula of scalars.
 
     `step` is the value of `factor` in the recorded call, and `coordinate` represents the index
@@ -55,8 +56,7 @@ class Axis:
     is_index: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(Struct, frozen=True):
     """The elements of an output that a store writes.
 
     `axes` are ordered from the outermost on. `substitutions`, applied in order, replace programs,

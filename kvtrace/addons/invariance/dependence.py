@@ -7,7 +7,8 @@ number, except in addresses of the row's own data.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kvtrace.addons.invariance.begins import Through, locating_integers, moving_uses
 from kvtrace.addons.invariance.coordinates import (
@@ -39,8 +40,7 @@ from kvtrace.symbolic.trees.tree import Tree
 from kvtrace.symbolic.trees.tree import tree as made
 
 
-@dataclass(frozen=True)
-class RowDefinition:
+class RowDefinition(Struct, frozen=True):
     """The axes that number the rows of an output, and facts of a recorded call.
 
     Attributes:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Final, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvtrace.ir.flow import flow_of
 from kvtrace.ir.ops import PARTITIONED
@@ -21,8 +23,7 @@ _EXACT: Final = frozenset({"and", "or", "xor", "add", "max", "min", "umax", "umi
 """Atomic updates of integers whose final result does not depend on their order."""
 
 
-@dataclass(frozen=True, slots=True)
-class Determinism:
+class Determinism(Struct, frozen=True):
     """The verdict whether equal launches give equal bits, with the reason if not.
 
     `race` is a verdict of the rule `race` that is not proven, a violation if there is one.

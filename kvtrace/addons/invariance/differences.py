@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from math import prod
 from time import thread_time
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from kvtrace.addons.invariance.input_kinds import INPUTS, OPTIONAL
 from kvtrace.addons.invariance.kernels import Kernel
@@ -289,16 +289,14 @@ def _rounding(op: Op) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class CallPair:
+class CallPair(Struct, frozen=True):
     """A call of AFTER and the call of BEFORE that its results are compared with; None: no call."""
 
     before: Call | None
     after: Call
 
 
-@dataclass(frozen=True, slots=True)
-class CallPairs:
+class CallPairs(Struct, frozen=True):
     """The pairs of two versions of a program, and the calls of each that cannot be evaluated.
 
     `unpaired_before` are calls of BEFORE, but for an autotuner's trials, that AFTER does not make.

@@ -8,12 +8,12 @@ ones. For "plain singular" kinds, as zeros, an infinity in the second version al
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import log
 from typing import Any, Final, TypeAlias
 
 import ml_dtypes
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 Inputs: TypeAlias = str
@@ -40,8 +40,7 @@ _SOME_INFINITE: Final = (1.0, 1.0, 1.0, np.inf)
 _ZEROS_AND_ONES: Final = (0.0, -0.0, 1.0, -1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class FillValues:
+class FillValues(Struct, frozen=True):
     """Integers and constants from the formulas of both versions, to fill tensors with.
 
     Whole rows lie beyond each of the constants `exceeded`.
@@ -55,8 +54,7 @@ class FillValues:
 NO_FILL_VALUES: Final = FillValues()
 
 
-@dataclass(frozen=True, slots=True)
-class _Drawn:
+class _Drawn(Struct, frozen=True):
     """Normally distributed numbers `plain`, their type, and constants of the kernels."""
 
     plain: NDArray[Any]

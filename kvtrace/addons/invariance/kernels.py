@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain
 from math import inf, prod
+
+from msgspec.structs import replace
 
 from kvtrace.addons.invariance.coordinates import (
     Axis,

@@ -8,11 +8,11 @@ launches that compute a row by the same operations on the same data give the sam
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from math import prod
 from typing import Any, Final
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kvtrace.evaluate import evaluate

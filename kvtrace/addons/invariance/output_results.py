@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from msgspec import Struct
+
 from kvtrace.ir import Op, source_stack
 
 if TYPE_CHECKING:
@@ -83,8 +85,7 @@ DEPENDENCES: Final = tuple(field.name for field in fields(RowDependence))
 """The names of the attributes of `RowDependence`."""
 
 
-@dataclass(frozen=True, slots=True)
-class RowGuard:
+class RowGuard(Struct, frozen=True):
     """A guard of a store over the row's number `row` and scalars, with the scalars' names."""
 
     condition: Condition
@@ -154,8 +155,7 @@ class OutputResult(RowDependence):
         return race if race is not None and race.arg in memory else None
 
 
-@dataclass(frozen=True)
-class Invariance:
+class Invariance(Struct, frozen=True):
     """The results of all judged outputs, and a message for each call that was not judged.
 
     `calls` and `unready` are the first call of each kernel that can be evaluated, and that cannot.
@@ -163,8 +163,8 @@ class Invariance:
 
     outputs: tuple[OutputResult, ...]
     failures: tuple[str, ...]
-    calls: Mapping[str, Call] = field(default_factory=dict)
-    unready: Mapping[str, UnreadyCall] = field(default_factory=dict)
+    calls: Mapping[str, Call] = {}
+    unready: Mapping[str, UnreadyCall] = {}
 
     def count(self, verdict: Outcome) -> int:
         """Return the number of outputs with a verdict."""

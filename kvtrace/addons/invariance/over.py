@@ -6,8 +6,9 @@ They are asked for by an option, or by contracts in kernels' source (`contracts.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from kvtrace.addons.invariance.contracts import Contract
 from kvtrace.addons.invariance.output_results import Invariance, OutputResult
@@ -29,16 +30,14 @@ _OF_THE_GRID: Final = frozenset({"position", "grid", "update"})
 _MOST_REASONS: Final = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """The verdict whether an output's rows have the same results over a quantity, with a reason."""
 
     verdict: Literal["proven", "violation", "unknown"]
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class OutputAnswer:
+class OutputAnswer(Struct, frozen=True):
     """The answer for an output over a quantity, with the contract that names it, if any."""
 
     result: OutputResult

@@ -17,10 +17,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import reduce
 from itertools import product
 from typing import Final
+
+from msgspec.structs import replace
 
 from kvtrace.addons.invariance.bounded_numbers import (
     NEGATIVE,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Literal, TypeVar
 
 import ml_dtypes
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kvtrace.addons.invariance.input_kinds import (
@@ -66,8 +66,7 @@ _TIMES: Final = 4.0
 """The second version's error bound may be this many times the first one's."""
 
 
-@dataclass(frozen=True, slots=True)
-class VersionCalls:
+class VersionCalls(Struct, frozen=True):
     """A call of each version of a kernel, with an output that both may write.
 
     Attributes:
@@ -278,8 +277,7 @@ def _random_integers(integers: Sequence[int], tensor: TensorArgument, seed: int)
 # -- errors --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """The values of one output in two versions of a kernel on the same inputs, with error bounds.
 
     `unit` is the tolerance in multiples of the largest element, `limit` the output type's largest

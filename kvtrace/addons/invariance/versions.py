@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from time import thread_time
 from typing import TYPE_CHECKING, Final, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvtrace.addons.invariance.compared import (
     Comparison,
@@ -75,8 +77,7 @@ _SECONDS: Final = 6.0
 """CPU time limit for comparing an output: trees, then evaluations on further inputs."""
 
 
-@dataclass(frozen=True, slots=True)
-class InputsDifference:
+class InputsDifference(Struct, frozen=True):
     """The difference of two versions on a kind of inputs; `witness` None: the bits are equal.
 
     `accuracy`: why values may differ by more than `ROUNDINGS`, or "lost" if they may not.
@@ -87,8 +88,7 @@ class InputsDifference:
     accuracy: Accuracy | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class OutputMeaning:
+class OutputMeaning(Struct, frozen=True):
     """The comparison of an output between two versions of a kernel.
 
     `first` and `second` are the parts at which the trees differ; `compared_count` of `elements`

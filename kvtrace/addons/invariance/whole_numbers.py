@@ -8,9 +8,11 @@ sum is exact, in any order, and the sum's tree is replaced by that of integers w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from math import copysign, inf
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvtrace.addons.invariance.repeated import INTEGERS, has_no_order
 from kvtrace.addons.invariance.trees import EXTREMES, constant_of
@@ -22,8 +24,7 @@ from kvtrace.symbolic.trees.tree import TRIPS, Tree, operator_of, tree
 _RING: Final = {"+": "arith.addi", "-": "arith.subi", "*": "arith.muli"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Number:
+class _Number(Struct, frozen=True):
     """A node, and an integer with its value, if it is a whole number and never -0.
 
     Any of its terms add up to numbers from `low` to `high`; infinite: it is not known to be whole.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from math import prod
 from typing import Any, Final
 
 import ml_dtypes
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kvtrace.addons.invariance.input_kinds import Inputs, numbers_of
@@ -28,8 +29,7 @@ Dims = frozenset[int]
 """Axes of a tensor that number rows of the batch."""
 
 
-@dataclass(frozen=True, slots=True)
-class Witness:
+class Witness(Struct, frozen=True):
     """An element to which the evaluator gives two values for the same data in its row.
 
     `first` and `second` name the launch and row of each value, such as "100 rows, row 0". `ulps` is
@@ -59,13 +59,12 @@ def is_finite(value: str) -> bool:
     return value not in ("nan", "inf", "-inf")
 
 
-@dataclass(frozen=True)
-class BatchedCall:
+class BatchedCall(Struct, frozen=True):
     """A call with the axes of its tensors that number rows, by argument position."""
 
     call: Call
     axes: Mapping[int, Dims]
-    extents: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    extents: Mapping[int, tuple[int, ...]] = {}
     """The larger shape of each tensor that two launches pad differently, by argument position."""
 
     def rows(self, output: int) -> int:

@@ -5,11 +5,11 @@ By time: the host requests a kernel's execution while the launching function run
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
 
 from kvtrace.addons.join.orders import (
     Grade,
@@ -109,8 +109,7 @@ def _enclosing_intervals(leave: Integers, enter: Integers) -> Integers:
 _AGREEING: Final = 0.5
 
 
-@dataclass(frozen=True)
-class JoinedExecutions:
+class JoinedExecutions(Struct, frozen=True):
     """Executions of another tool, their matches, and how the matches were found.
 
     Attributes:

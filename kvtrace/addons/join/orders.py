@@ -6,12 +6,12 @@ sequence have a certain partner. Of `a b a` and `a`, the partner is not certain.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from kvtrace.addons.join.sides import RecordedLaunches, TimedExecutions
 from kvtrace.figures.causes import NONE, Flags, Integers, by_place
@@ -51,8 +51,7 @@ REASONS = {
 }
 
 
-@dataclass(frozen=True)
-class Matches:
+class Matches(Struct, frozen=True):
     """Launch, call, grade, reason and graph of each execution; NONE where there is none."""
 
     seq: Integers

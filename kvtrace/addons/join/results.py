@@ -4,13 +4,13 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from kvtrace.addons.join.joining import JoinedExecutions, join_run
 from kvtrace.addons.join.orders import REASONS, Grade, Reason
@@ -67,8 +67,7 @@ def lines(counts: Mapping[str, int], title: str) -> list[str]:
     return texts
 
 
-@dataclass(frozen=True)
-class JoinedRun:
+class JoinedRun(Struct, frozen=True):
     """A recorded run with the device times joined to it.
 
     `times` are the runs of the other tool, which have the times. `same_process`: recording and

@@ -8,11 +8,11 @@ lanes, as in `kvtrace.metrics`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from kvtrace.evaluate.observe import Access
 from kvtrace.metrics.byte_ranges import MOST_RANGES, ByteRanges, TooManyRanges
@@ -33,15 +33,14 @@ Steps = tuple[tuple[int, int], ...]
 """Distances in bytes, > 0, each with its count of elements."""
 
 
-@dataclass(eq=False)
-class TouchedBytes:
+class TouchedBytes(Struct, eq=False):
     """The bytes of a storage that some accesses touch; offsets count from the storage's begin.
 
     `low` and `high` are the first byte and the end of all; low >= high if there are none.
     `problem` says why they cannot be listed, "" if they can.
     """
 
-    sets: list[Repetition] = field(default_factory=list)
+    sets: list[Repetition] = []
     low: int = 0
     high: int = 0
     problem: str = ""

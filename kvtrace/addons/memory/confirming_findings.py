@@ -7,8 +7,9 @@ trace, and its findings are judged again: those that are confirmed become errors
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct
 
 from kvtrace.addons.memory.confirmations import is_recorded, keep_confirmations
 from kvtrace.addons.memory.confirming import Confirmation, confirmations
@@ -21,8 +22,7 @@ from kvtrace.schema.trace import Selection
 from kvtrace.text import plural
 
 
-@dataclass(slots=True)
-class UnwrittenLine:
+class UnwrittenLine(Struct):
     """A line that allocates memory of which a run has findings.
 
     Attributes:
@@ -34,8 +34,8 @@ class UnwrittenLine:
     """
 
     line: str
-    runs: set[str] = field(default_factory=set)
-    findings: dict[tuple[str, str], None] = field(default_factory=dict)
+    runs: set[str] = set()
+    findings: dict[tuple[str, str], None] = {}
     reads: int = 0
     confirmation: Confirmation | None = None
 

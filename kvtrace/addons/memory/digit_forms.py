@@ -12,9 +12,10 @@ other in two accesses; they split no number.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, islice, pairwise
 from typing import Any, Final
+
+from msgspec import Struct
 
 from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Or, at_least, in_order
 from kvtrace.symbolic.functions import Quotient, Remainder, multiples
@@ -41,8 +42,7 @@ class NoBoxes(Exception):
     """The error of formulas that are no sums over digits, or no boxes; its text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Number(Structured):
+class Number(Structured, Struct, frozen=True):
     """A number from 0 to `size` - 1: a symbol, or `outer * extent of lane + lane` as one."""
 
     symbols: tuple[Symbol, ...]

@@ -14,9 +14,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kvtrace.addons.memory.access_bytes import SCATTERED, TouchedBytes
 from kvtrace.addons.memory.boxed_accesses import BoxedAccess, Boxing
@@ -50,16 +52,14 @@ _MOST_PAIRS: Final = 1 << 12
 _UNDERIVED: Final = "an address could not be derived"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Storing:
+class Storing(Struct, frozen=True, eq=False):
     """An op that may store to a storage; `runs` is False if no active lane of any program does."""
 
     op: Op
     runs: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StorageEffect(Effect):
+class StorageEffect(Effect, frozen=True, eq=False):
     """The effect of a call on one storage; an atomic reads what it updates, and writes it.
 
     Attributes:
@@ -84,8 +84,7 @@ class StorageEffect(Effect):
         return self.loads[0] if self.loads else self.stores[0].op
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CallEffects:
+class CallEffects(Struct, frozen=True, eq=False):
     """The effects of a call, one for each storage of its tensors, in the order of the arguments.
 
     `elsewhere`: it may store at addresses that come from no tensor argument (a table of pointers).
@@ -199,8 +198,7 @@ def _holds_integers(argument: Argument) -> bool:
     return isinstance(argument, TensorArgument) and argument.dtype[0] in "iu"
 
 
-@dataclass(slots=True, eq=False)
-class _StorageBytes:
+class _StorageBytes(Struct, eq=False):
     """The accesses to one storage: bytes that are certainly or only perhaps accessed.
 
     `sites` are the ops that may access it, `ran` the indices of those that do, and `loaded` the
@@ -210,7 +208,7 @@ class _StorageBytes:
     """
 
     sites: Sequence[Site]
-    ran: set[int] = field(default_factory=set)
+    ran: set[int] = set()
     loaded: defaultdict[int, TouchedBytes] = field(
         default_factory=lambda: defaultdict(TouchedBytes)
     )
@@ -218,7 +216,7 @@ class _StorageBytes:
     may_store: TouchedBytes = field(default_factory=TouchedBytes)
     may_read: TouchedBytes = field(default_factory=TouchedBytes)
     first: TouchedBytes = field(default_factory=TouchedBytes)
-    lost: set[str] = field(default_factory=set)
+    lost: set[str] = set()
     reason: str = ""
 
     @property
@@ -397,8 +395,7 @@ class _Accesses(Observer):
         )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Order:
+class _Order(Struct, frozen=True, eq=False):
     """The accesses to some storages in the order of each program; `problem`: why they are not."""
 
     storages: Sequence[Storage]

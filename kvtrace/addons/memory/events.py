@@ -8,13 +8,13 @@ the order of time; an event is passed on when no later piece can have an earlier
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kvtrace.figures.columns import integers
@@ -72,8 +72,7 @@ class Freed(NamedTuple):
 Event = Launched | Operated | Allocated | Freed
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Events:
+class Events(Struct, frozen=True, eq=False):
     """Events in the order of time, as arrays with an entry for each.
 
     Attributes:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument
@@ -41,8 +42,7 @@ MOST_ELEMENTS: Final = 1 << 21
 Numbers = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Elements:
+class _Elements(Struct, frozen=True, eq=False):
     """One access: the offsets of its elements in the storage, and their programs.
 
     `flags`: whether it reads, whether it stores, and whether it certainly happens.
@@ -54,11 +54,10 @@ class _Elements:
     flags: tuple[bool, bool, bool]
 
 
-@dataclass(slots=True, eq=False)
-class _Listed:
+class _Listed(Struct, eq=False):
     """Accesses of one storage in order; stores at unknown addresses may come before `unsure`."""
 
-    accesses: list[_Elements] = field(default_factory=list)
+    accesses: list[_Elements] = []
     unsure: int | None = None
 
 

@@ -11,8 +11,9 @@ reads it is *unknown*.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from kvtrace.addons.memory.events import Allocated, Event, Freed, Launched, Operated
 from kvtrace.addons.memory.lives import Birth, Life, Lives, Place
@@ -27,8 +28,7 @@ _ELSEWHERE: Final = "a kernel stored at addresses that it made of integers or lo
 _OTHERWISE: Final = "the tensors lie otherwise in their storage than at the call's first launch"
 
 
-@dataclass(frozen=True, slots=True)
-class CallStorage:
+class CallStorage(Struct, frozen=True):
     """A storage of a call: which of a launch's addresses leads to it, and what the call does to it.
 
     `position` is an index in the launch's addresses, `argument` in the call's arguments. At the
@@ -102,8 +102,7 @@ def _uses_by(operator_id: int, operator: Operator) -> list[_Use]:
     ]  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Leftover:
+class Leftover(Struct, frozen=True):
     """A storage that a kernel wrote in part and that nobody read: a result with unwritten bytes."""
 
     birth: Birth

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import pyarrow as pa
+from msgspec import Struct
 
 from kvtrace.addons.memory.confirmations import evidence_by_line, is_recorded
 from kvtrace.addons.memory.effects import StorageEffect
@@ -35,8 +35,7 @@ Source = Literal["inductor", "autotune"]
 _OUTPUT: Final = "out_ptr"
 
 
-@dataclass(frozen=True, slots=True)
-class Declaration:
+class Declaration(Struct, frozen=True):
     """The arguments that the decorators of a kernel declare.
 
     Attributes:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from kvtrace.addons.memory.states import State
 
@@ -13,8 +14,7 @@ Kind = Literal["launch", "operator"]
 Origin = Literal["operator", "allocation", "host", "unseen"]
 
 
-@dataclass(frozen=True, slots=True)
-class Birth:
+class Birth(Struct, frozen=True):
     """The origin of a storage.
 
     `row` is the operator's number, or that of the first allocation with its stack. `unseen`: a
@@ -26,8 +26,7 @@ class Birth:
     row: int = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """A tensor of a unique call or operator: `argument` is its index there."""
 
     kind: Kind
@@ -35,8 +34,7 @@ class Place:
     argument: int
 
 
-@dataclass(slots=True, eq=False)
-class Life:
+class Life(Struct, eq=False):
     """A storage from its allocation on.
 
     Attributes:

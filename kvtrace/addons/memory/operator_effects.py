@@ -10,8 +10,11 @@ elements of the tensors that it is given.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvtrace.addons.memory.states import Effect
 from kvtrace.evaluate.errors import UnsupportedOp
@@ -154,8 +157,7 @@ _TORCH_ELEMENT_BYTES: Final = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorTensor:
+class OperatorTensor(Struct, frozen=True):
     """A tensor of an operator: an argument or a result, as in the table `operators`.
 
     Shape and strides are in elements. `is_of_host`: it lies in memory of the host, which programs
@@ -196,8 +198,7 @@ class OperatorTensor:
         return ByteRanges.of(self.offset_bytes, self.offset_bytes + (last + 1) * self.element_bytes)
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorEffects:
+class OperatorEffects(Struct, frozen=True):
     """The effects of an operator, tensor by tensor.
 
     Attributes:

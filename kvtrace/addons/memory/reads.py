@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+from msgspec import Struct, field
 
 from kvtrace.addons.memory.access_bytes import TouchedBytes
 from kvtrace.addons.memory.boxed_accesses import Boxing, is_choice
@@ -34,8 +35,7 @@ HOST: Final = (
 _UNFOLLOWED: Final = {"unseen": UNSEEN, "host": HOST}
 
 
-@dataclass(slots=True, eq=False)
-class Unwritten:
+class Unwritten(Struct, eq=False):
     """The first read of unwritten bytes of a kind of storages, and how many of these were read.
 
     `state` is the storage's state before it, whose steps say who wrote to it; `seq` is the launch
@@ -54,8 +54,7 @@ class Unwritten:
     count: int = 1
 
 
-@dataclass(slots=True, eq=False)
-class Reads:
+class Reads(Struct, eq=False):
     """The verdicts on all reads at a place: how many of each answer, and the reason.
 
     `unwritten` has the violations by where the storage came from; `reason` is why the first
@@ -64,9 +63,9 @@ class Reads:
     """
 
     answers: Counter[Answer] = field(default_factory=Counter)
-    unwritten: dict[Birth, Unwritten] = field(default_factory=dict)
+    unwritten: dict[Birth, Unwritten] = {}
     reason: str = ""
-    spoilings: set[Spoiling] = field(default_factory=set)
+    spoilings: set[Spoiling] = set()
 
     @property
     def is_weak(self) -> bool:

@@ -22,10 +22,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from kvtrace.addons.memory.events import Events, Integers, Operated
 from kvtrace.addons.memory.following import Follower
@@ -82,8 +82,7 @@ class _Change(NamedTuple):
             life.written = int(times[self.written]) if self.written >= 0 else -1
 
 
-@dataclass(slots=True, eq=False)
-class _Outcome:
+class _Outcome(Struct, eq=False):
     """The changes by a block of the storages that were there before, and their number of times.
 
     Attributes:
@@ -109,15 +108,14 @@ class _Outcome:
         self.times = 0
 
 
-@dataclass(slots=True, eq=False)
-class _Block:
+class _Block(Struct, eq=False):
     """A block that comes again: the memory of which it asks, as ranges [begin, end), and outcomes.
 
     `misses` is how often it had none for what was known of its storages.
     """
 
     regions: list[tuple[int, int]]
-    outcomes: list[_Outcome] = field(default_factory=list)
+    outcomes: list[_Outcome] = []
     misses: int = 0
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from msgspec import Struct
 
 from kvtrace.addons.memory.effects import StorageEffect, Storing, reading_op
 from kvtrace.addons.memory.foreign_values import ForeignValues
@@ -346,8 +347,7 @@ _WHY: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Stored:
+class _Stored(Struct, frozen=True):
     """A call, a tensor of it, and what it does to the tensor's storage: it has stores to it."""
 
     call: Call

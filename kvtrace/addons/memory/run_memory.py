@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import dropwhile
 from typing import Any, Final
+
+from msgspec import Struct
 
 from kvtrace.addons.memory.effects import StorageEffect, depends_on_contents, effects_of
 from kvtrace.addons.memory.following import CallStorage
@@ -117,8 +118,7 @@ _ADDRESSED: Final = ("tensor", "descriptor")
 _MOST_CONTENTS: Final = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedCall:
+class JudgedCall(Struct, frozen=True):
     """A unique call and what it does to its storages; `call` is None without IR.
 
     `elsewhere` as in `CallEffects`.
@@ -126,7 +126,7 @@ class JudgedCall:
 
     call: Call | None
     storages: tuple[CallStorage, ...]
-    effects: Mapping[int, StorageEffect] = field(default_factory=dict)
+    effects: Mapping[int, StorageEffect] = {}
     """Effects by the argument of the `CallStorage`."""
     elsewhere: bool = False
 

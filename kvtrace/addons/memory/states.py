@@ -11,13 +11,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+import msgspec
+from msgspec import Struct
+
 from kvtrace.metrics.byte_ranges import NOTHING, ByteRanges, TooManyRanges
 
 Answer = Literal["proven", "violation", "unknown"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Effect:
+class Effect(Struct, frozen=True, eq=False):
     """Bytes of one storage that one launch or operator reads and writes.
 
     Bytes are offsets from the storage's begin. Reads come before writes: a read of what the same
@@ -32,10 +34,10 @@ class Effect:
             not.
     """
 
-    reads: ByteRanges = field(default_factory=ByteRanges)
-    may_read: ByteRanges = field(default_factory=ByteRanges)
-    writes: ByteRanges = field(default_factory=ByteRanges)
-    may_write: ByteRanges = field(default_factory=ByteRanges)
+    reads: ByteRanges = msgspec.field(default_factory=ByteRanges)
+    may_read: ByteRanges = msgspec.field(default_factory=ByteRanges)
+    writes: ByteRanges = msgspec.field(default_factory=ByteRanges)
+    may_write: ByteRanges = msgspec.field(default_factory=ByteRanges)
     reason: str = ""
 
     def moved(self, by: int, size: int) -> Effect:
@@ -63,8 +65,7 @@ class Spoiling:
         return bool(self.unwritten & touched) or bool(self.doubtful & touched)
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """The verdict on the bytes that an effect reads.
 
     `unwritten` are the bytes that are certainly read and that nobody wrote, if it is a violation;
@@ -72,7 +73,7 @@ class Reading:
     """
 
     answer: Answer
-    unwritten: ByteRanges = field(default_factory=ByteRanges)
+    unwritten: ByteRanges = msgspec.field(default_factory=ByteRanges)
     reason: str = ""
     spoilings: tuple[Spoiling, ...] = ()
 

@@ -1,10 +1,10 @@
 """Reads and writes of views by ops, with checks of bounds and unwritten elements."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kvtrace.addons.neuron import dtypes
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from kvtrace.addons.neuron.operations import Issue, Result
 
 
-@dataclass(slots=True, eq=False)
-class Values:
+class Values(Struct, eq=False):
     """An operand's values, element type and memory space."""
 
     values: NDArray[Any]

@@ -3,8 +3,9 @@
 A finding does not end the run: the kernel continues if possible.
 """
 
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from kvtrace.verdicts.rules.choice import AddedRules
 
@@ -86,8 +87,7 @@ ADDED: Final = AddedRules(
 )
 
 
-@dataclass
-class Finding:
+class Finding(Struct):
     """A violation of a rule by an op. `times` and `lanes` are sums over the run.
 
     Other fields are those of the first violation. `site` is the op's index among the recorder's
@@ -106,7 +106,7 @@ class Finding:
     address_offset: int | None = None
     past_end_bytes: int | None = None
     lanes: int = 0
-    times: int = field(default=1)
+    times: int = 1
 
     @property
     def severity(self) -> str:

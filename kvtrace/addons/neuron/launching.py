@@ -7,10 +7,10 @@ observe launches; without listeners, findings become Python warnings.
 import inspect
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 import numpy as np
+from msgspec import Struct
 
 from kvtrace.addons.neuron import arguments, capacity
 from kvtrace.addons.neuron.arguments import replace_leaves, result_leaves, traced_tensors
@@ -29,8 +29,7 @@ class NkiWarning(UserWarning):
     """The warning that a kernel, which kvtrace ran, violates a rule of the device."""
 
 
-@dataclass
-class Outcome:
+class Outcome(Struct):
     """The results of a launch, and the record of its ops, buffers and findings.
 
     If the kernel raised, `error` is the message, and the record ends there. `written` has
@@ -42,9 +41,9 @@ class Outcome:
     target: Target
     result: Any
     recorder: Recorder
-    arguments: dict[str, Any] = field(default_factory=dict)
+    arguments: dict[str, Any] = {}
     error: str = ""
-    written: list[int] = field(default_factory=list)
+    written: list[int] = []
 
 
 class Listener(Protocol):

@@ -2,10 +2,10 @@
 
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 
 from kvtrace.addons.neuron import tensors
 from kvtrace.addons.neuron.errors import NkiError
@@ -18,8 +18,7 @@ from kvtrace.addons.neuron.tensors import Tensor
 _thread: Final = threading.local()
 
 
-@dataclass(slots=True, eq=False)
-class Loop:
+class Loop(Struct, eq=False):
     """One execution of a loop, and its current iteration."""
 
     site: int

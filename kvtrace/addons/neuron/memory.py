@@ -3,10 +3,10 @@
 A memory in which no element is unwritten has no record of written elements.
 """
 
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kvtrace.addons.neuron import dtypes
@@ -15,8 +15,7 @@ from kvtrace.addons.neuron.targets import PARTITIONS, PSUM_BANK_BYTES
 Space = Literal["hbm", "sbuf", "psum"]
 
 
-@dataclass(slots=True, eq=False)
-class BufferLife:
+class BufferLife(Struct, eq=False):
     """A buffer's size, name, allocation site, and first and last use; it outlives the bytes."""
 
     space: Space
@@ -30,7 +29,7 @@ class BufferLife:
     #: block number → orders of the first and last op that accessed the block. A compiler places the
     #: blocks one by one, so each is in use only from its first to its last access.
     block_bytes: int = 0
-    blocks: dict[int, list[int]] = field(default_factory=dict)
+    blocks: dict[int, list[int]] = {}
     #: All ops that accessed blocks were in loops whose iterations may run in any order.
     reorderable: bool = True
     #: Orders of the first and last op that accessed the buffer; -1 if none did.
@@ -48,8 +47,7 @@ class BufferLife:
         return -(-self.partition_bytes // PSUM_BANK_BYTES)
 
 
-@dataclass(slots=True, eq=False)
-class Memory:
+class Memory(Struct, eq=False):
     """A buffer's bytes, element type and partition dimension."""
 
     space: Space

@@ -19,6 +19,7 @@ from inspect import Parameter, Signature
 from typing import Any, Final, Literal, Self
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kvtrace.addons.neuron import access, dtypes
@@ -38,8 +39,7 @@ ENGINES: Final = ("tensor", "vector", "scalar", "gpsimd", "dma")
 _NO_POSITIONS: Final = np.empty(0, np.int64)
 
 
-@dataclass(slots=True, eq=False)
-class Result:
+class Result(Struct, eq=False):
     """One result of an op: values, type, space and active lanes."""
 
     values: NDArray[Any]

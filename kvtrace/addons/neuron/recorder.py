@@ -8,13 +8,13 @@ import dis
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Final, NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kvtrace.addons.neuron.findings import Finding
@@ -57,16 +57,14 @@ class Execution(NamedTuple):
     read: tuple[int, ...]
 
 
-@dataclass(slots=True)
-class LoopSite:
+class LoopSite(Struct):
     """A loop at a position in the program, with the trip counts of its executions."""
 
     frames: tuple[Frame, ...]
-    trips: list[int] = field(default_factory=list)
+    trips: list[int] = []
 
 
-@dataclass(slots=True)
-class Site:
+class Site(Struct):
     """An op at a position in the program, with sums over its executions.
 
     `frames` begin with the innermost; `name` is the variable that the result is assigned to, `loop`

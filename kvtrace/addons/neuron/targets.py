@@ -12,8 +12,9 @@ Sources, all public documentation of AWS Neuron:
 """
 
 import os
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kvtrace.addons.neuron.errors import NkiError
 
@@ -36,8 +37,7 @@ PSUM_FREE: Final = 512
 KIB: Final = 1024
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(Struct, frozen=True):
     """A generation of Neuron devices.
 
     Attributes:

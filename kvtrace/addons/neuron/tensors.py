@@ -5,10 +5,10 @@ index is not an affine expression, or is outside of the tensor, the view keeps t
 (`Selection`) until an op, which knows the mask, reads or writes the elements.
 """
 
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kvtrace.addons.neuron import dtypes
@@ -21,8 +21,7 @@ _Self = TypeVar("_Self", bound="Tensor")
 _FULL: Final = slice(None)
 
 
-@dataclass(slots=True, eq=False)
-class Selection:
+class Selection(Struct, eq=False):
     """Indices into a tensor, one array per dimension, applied when ops access the elements."""
 
     #: For each dimension of the tensor, its indices, broadcastable to the lanes.
@@ -33,8 +32,7 @@ class Selection:
     from_data: bool
 
 
-@dataclass(slots=True, eq=False)
-class Tensor:
+class Tensor(Struct, eq=False):
     """A view of a memory. `strides` and `offset` count elements of `dtype`.
 
     `partition` is the partition dimension, -1 in device memory. With a `selection`, `shape` is the

@@ -61,8 +61,6 @@ def _in_place(name: str) -> Callable[..., "Tile"]:
 class Tile(Tensor):
     """A tensor in a kernel; only the older interface, `neuronxcc.nki`, has operators."""
 
-    __slots__ = ()
-
     def __setitem__(self, key: Any, value: Any) -> None:
         target = self[key]
         if isinstance(value, Tensor) and target.same_elements(value):

@@ -5,10 +5,10 @@ instruction's arithmetic; NumPy functions are accepted instead.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kvtrace.addons.neuron.errors import NkiError
@@ -28,8 +28,7 @@ NEUTRAL: Final = {
 }
 
 
-@dataclass(slots=True, eq=False, repr=False)
-class Token:
+class Token(Struct, eq=False):
     """A function of one or two numbers: `apply` takes float32 arrays, or integers for bits."""
 
     name: str

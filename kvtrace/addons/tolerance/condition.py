@@ -18,10 +18,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kvtrace.evaluate.shadows.errors.roundings import is_float, rounding, unit_of
@@ -105,8 +105,7 @@ def is_flag(values: Numbers) -> bool:
     return bool(np.all((values == 0) | (values == 1)))
 
 
-@dataclass(frozen=True, slots=True)
-class Inputs:
+class Inputs(Struct, frozen=True):
     """Units and sizes of a problem's inputs.
 
     Attributes:
@@ -159,8 +158,7 @@ def inputs_of(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Struct, frozen=True):
     """The distance that a result moves with its inputs: root mean square of draws, by element.
 
     Attributes:

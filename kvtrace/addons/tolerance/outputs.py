@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from kvtrace.addons.tolerance.launched import NotDerived
 from kvtrace.evaluate import TensorArgument
@@ -18,8 +18,7 @@ from kvtrace.recorded_calls.recorded import Call
 from kvtrace.text import columns
 
 
-@dataclass(frozen=True)
-class Output:
+class Output(Struct, frozen=True):
     """A tensor that a launch writes, as float64 arrays of its shape.
 
     Attributes:
@@ -96,8 +95,7 @@ class Output:
         return int((~np.isfinite(self.radius())).sum())
 
 
-@dataclass(frozen=True)
-class Tolerance:
+class Tolerance(Struct, frozen=True):
     """The expected results of a launch, with bounds.
 
     Attributes:
@@ -115,7 +113,7 @@ class Tolerance:
     chance: float
     not_granted: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
-    launch: Call | None = field(default=None, repr=False)
+    launch: Call | None = None
 
     def __getitem__(self, name: str) -> Output:
         """Return an output by its parameter."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kvtrace.addons.tolerance.condition import (
@@ -25,8 +26,7 @@ from kvtrace.addons.tolerance.log_sums import by_log_sums
 from kvtrace.evaluate.shadows.errors.roundings import unit_of
 
 
-@dataclass(frozen=True)
-class ReferenceResults:
+class ReferenceResults(Struct, frozen=True):
     """A reference function, and its results for a launch's arguments.
 
     Attributes:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kvtrace.addons.tolerance.deriving import launch_and_derive
@@ -64,8 +65,7 @@ def against(
     return lambda kernel: Compared(kernel, derive, compare)
 
 
-@dataclass(frozen=True)
-class Compared:
+class Compared(Struct, frozen=True):
     """A kernel whose launches are compared with a reference: `compared[grid](arguments…)`.
 
     `derive` and `compare` are `launch_and_derive` and `assert_close` with the options of `against`.
@@ -124,8 +124,7 @@ class NotClose(AssertionError):
         super().__init__("\n".join(f"{kernel}: {line}" for line in lines))
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """The differing elements of one output; `index` and later fields describe the worst one.
 
     Attributes:

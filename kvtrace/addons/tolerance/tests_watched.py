@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pytest
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kvtrace.addons.tolerance.deriving import derive
@@ -107,8 +108,7 @@ def register(config: pytest.Config) -> None:
     config.pluginmanager.register(_ComparisonWatcher(), "kvtrace-tolerances")
 
 
-@dataclass(frozen=True, slots=True)
-class _WrittenResult:
+class _WrittenResult(Struct, frozen=True):
     """A launch's result in a storage: its launch, tensor's name and bytes' checksum."""
 
     launch: Call

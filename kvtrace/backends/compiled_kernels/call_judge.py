@@ -13,8 +13,10 @@ from __future__ import annotations
 import linecache
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import structs
 
 from kvtrace.converters.findings.causes import by_cause
 from kvtrace.converters.findings.findings_text import Printer
@@ -49,7 +51,7 @@ PASS_NAME: Final = "sanitizer"  # noqa: S105 - the name of a pass
 #: Little solver time, and no lanes for evaluations over the grid: the program waits.
 BUDGET: Final = Budget(solver_seconds=0.1, solver_seconds_a_call=0.5, lanes=0, replay_lanes=0)
 #: Some lanes for calls with contents of tensors, which only an evaluation can use.
-BUDGET_OF_CONTENTS: Final = replace(BUDGET, lanes=1 << 20)
+BUDGET_OF_CONTENTS: Final = structs.replace(BUDGET, lanes=1 << 20)
 #: Most rows that are stored until the program ends.
 _ROWS: Final = 1_000_000
 

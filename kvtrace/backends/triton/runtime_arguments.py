@@ -8,11 +8,11 @@ import gc
 import sys
 import weakref
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import chain
 from typing import Any, Final
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kvtrace.backends.triton.absent_gpu import on_host

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
+from msgspec.structs import replace
 
 from kvtrace.evaluate.compiler import Compiler, computed, passed_on, typed_result
 from kvtrace.evaluate.dialects.arith import unsigned

@@ -11,10 +11,11 @@ decides. With `enable_fp_fusion=False`, or where the target is unknown, nothing 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvtrace.evaluate.directed import fused_multiply_add, fused_to_odd
 from kvtrace.evaluate.types import ElementType, element_of, value_type
@@ -28,8 +29,7 @@ Axes = tuple[int | None, ...]
 """Source axis of each axis of a result; None: a new one."""
 
 
-@dataclass(frozen=True)
-class Term:
+class Term(Struct, frozen=True):
     """An operand of a sum: a value, or the product of two, whose axes are then rearranged."""
 
     values: tuple[IRValue, ...]
@@ -38,8 +38,7 @@ class Term:
     uses: int = 0
 
 
-@dataclass(frozen=True)
-class FusedSum:
+class FusedSum(Struct, frozen=True):
     """A sum of a product and an addend, of an element type, each with a sign."""
 
     product: Term

@@ -8,10 +8,10 @@ the waiting blocks, the first in that order runs next.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from kvtrace.evaluate import sums
 from kvtrace.evaluate.branches import selected, unknown_branch_value
@@ -33,8 +33,7 @@ from kvtrace.ir.ops import KINDS
 from kvtrace.ir.types import Type
 
 
-@dataclass
-class Arrival:
+class Arrival(Struct):
     """Programs at a block: positions in the function's scope, values, and an unknown condition."""
 
     index: Array

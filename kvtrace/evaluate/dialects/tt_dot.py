@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 
 from kvtrace.evaluate.compiler import Compiler, computed, slot_of, slots_of
 from kvtrace.evaluate.fixed_order import is_order_fixed, product_by_terms
@@ -48,8 +48,7 @@ _SPLIT_PRODUCTS: Final = {
 """Products of the parts of factors, largest part 0, that are summed before that of the largest."""
 
 
-@dataclass(frozen=True)
-class DotForm:
+class DotForm(Struct, frozen=True):
     """The arithmetic of a dot.
 
     `working` is the dtype of products and sums, `precision` the input precision of float32 factors

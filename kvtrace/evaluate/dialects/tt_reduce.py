@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from kvtrace.evaluate.compiler import CompiledBlock, Compiler, computed, slots_of
 from kvtrace.evaluate.fixed_order import by_halves, half_sum, is_order_fixed

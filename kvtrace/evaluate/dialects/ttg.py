@@ -6,10 +6,10 @@ Shared memory, and when copies into it arrive, are in shared_memory.py.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from kvtrace.evaluate.compiler import Compiler, computed
 from kvtrace.evaluate.dialects.tt_dot import unpacked

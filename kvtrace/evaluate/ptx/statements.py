@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import chain
+
+from msgspec import Struct
 
 from kvtrace.evaluate.errors import UnsupportedOp
 
 
-@dataclass(frozen=True)
-class Register:
+class Register(Struct, frozen=True):
     """An operand that is a register; its name is unique in the snippet."""
 
     name: str
     negated: bool = False
 
 
-@dataclass(frozen=True)
-class Literal:
+class Literal(Struct, frozen=True):
     """An operand that is a number, or a special register (`%smid`), as its text."""
 
     text: str
@@ -29,8 +28,7 @@ Operand = Register | Literal | tuple[Register | Literal | None, ...]
 """A tuple is a vector in braces, lowest part first; None is `_`, which is not written."""
 
 
-@dataclass(frozen=True)
-class Statement:
+class Statement(Struct, frozen=True):
     """A parsed instruction `@guard name.modifier.type first|second, operands…;`."""
 
     instruction: str
@@ -39,8 +37,7 @@ class Statement:
     second: Register | None
 
 
-@dataclass(frozen=True)
-class Snippet:
+class Snippet(Struct, frozen=True):
     """The statements of a snippet, and the type of each declared register."""
 
     statements: tuple[Statement, ...]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from kvtrace.evaluate.directed import Direction
 from kvtrace.evaluate.errors import UnsupportedOp
@@ -18,8 +19,7 @@ HALVES = ("f16", "bf16", "f16x2", "bf16x2")
 FLOATS = (*HALVES, "f32", "f64")
 
 
-@dataclass(frozen=True)
-class Form:
+class Form(Struct, frozen=True):
     """An instruction as written: its modifiers in order, and its types, the result's first."""
 
     text: str
@@ -50,8 +50,7 @@ class Form:
 _DIRECTIONS: dict[str, Direction] = {"rn": "rn", "rz": "rz", "rm": "rd", "rp": "ru"}
 
 
-@dataclass(frozen=True)
-class Instruction:
+class Instruction(Struct, frozen=True):
     """The implementation of an instruction for a type.
 
     `function(form, *operands)` takes the operands as numbers and returns the result as bits.

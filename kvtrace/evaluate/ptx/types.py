@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 import ml_dtypes
 import numpy as np
+from msgspec import Struct
 
 from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.ptx.statements import Literal
 from kvtrace.evaluate.values import Array
 
 
-@dataclass(frozen=True)
-class Type:
+class Type(Struct, frozen=True):
     """A PTX type: `kind` s, u, b (integer), f (float) or p (predicate); `bits` of one part."""
 
     name: str

@@ -9,7 +9,6 @@ matters.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from operator import add, mul, sub
 from typing import Any, Final
 
@@ -197,8 +196,7 @@ def compared(predicate: int, left: Array, right: Array) -> Array:
     return np.asarray(_COMPARED[predicate](left, right), np.bool_)
 
 
-@dataclass(frozen=True)
-class WrappedNumber(ShadowedValue):
+class WrappedNumber(ShadowedValue, frozen=True):
     """A value that differs from its ideal number because an integer wrapped around.
 
     The shadow is the ideal number, an array of int64, of Python's integers or of Booleans (of a

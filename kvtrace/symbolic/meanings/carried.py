@@ -12,7 +12,9 @@ Boolean as 0 or 1). The yielded term decides the formula:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvtrace.ir import Op, Value
 from kvtrace.ir.types import integer_bits, shape_of
@@ -29,8 +31,7 @@ _FARTHEST = 1 << 62
 _WIDENINGS = 4
 
 
-@dataclass(eq=False)
-class _CarriedNumber:
+class _CarriedNumber(Struct, eq=False):
     """A number in a carried value.
 
     `inside` is its term in a trip, `rule` the function from a number of trips to its term,
@@ -45,7 +46,7 @@ class _CarriedNumber:
     inside: Term | None = None
     rule: Callable[[Term], Term] | None = None
     bounds: tuple[int, int] | None = None
-    bounds_by_trip: list[Bound] = field(default_factory=list)
+    bounds_by_trip: list[Bound] = []
 
 
 class CarriedValues:

@@ -7,7 +7,8 @@ jumps' conditions. A jump backward makes a loop of blocks, whose arguments and t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kvtrace.ir import Block, Op, Value
 from kvtrace.ir.attributes import SymbolAttribute
@@ -24,8 +25,7 @@ _RETURNS = ("tt.return", "func.return", "llvm.return")
 _DEEPEST_CALLS = 32
 
 
-@dataclass(frozen=True)
-class _Arrival:
+class _Arrival(Struct, frozen=True):
     condition: Condition
     values: tuple[Formula | None, ...]
 

@@ -9,8 +9,9 @@ guesses that are not proven for the next trip are dropped, until all remaining g
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kvtrace.symbolic.conditions import AtLeast, Condition, Equal, at_least, equal, in_order
 from kvtrace.symbolic.functions import Maximum, Minimum, maximum, minimum, ways
@@ -24,8 +25,7 @@ _MOST_INTEGERS: Final = 12
 _MOST_CASES: Final = 16
 
 
-@dataclass(frozen=True, eq=False)
-class Bound:
+class Bound(Struct, frozen=True, eq=False):
     """A bound of a carried integer: at most (or at least) `limit`, a term of the trip."""
 
     integer: CarriedInteger

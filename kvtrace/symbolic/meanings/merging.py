@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from kvtrace.ir.types import shape_of
 from kvtrace.symbolic.conditions import Condition, at_least, conjunction

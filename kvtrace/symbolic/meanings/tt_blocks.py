@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvtrace.ir.attributes import DenseArrayAttribute
 from kvtrace.ir.model import number_of
@@ -82,8 +84,7 @@ def make_tensor_descriptor(walk: Walk, op: Op) -> None:
     walk.set(op.results[0], BlockPointer(base, extents, strides, ()))
 
 
-@dataclass(frozen=True, slots=True)
-class _BlockAccess:
+class _BlockAccess(Struct, frozen=True):
     """Pointers, mask and positioned descriptor (None if not followed) of a block's access."""
 
     pointer: Pointer

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from kvtrace.ir.model import number_of
 from kvtrace.ir.ops import KINDS, contents_of, mask_of

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kvtrace.schema.cached_property import cached_property
@@ -42,8 +43,7 @@ def nothing(symbol: Symbol) -> bool:  # noqa: ARG001
     return False
 
 
-@dataclass(frozen=True, eq=False)
-class Side:
+class Side(Struct, frozen=True, eq=False, dict=True):
     """One of two accesses: its address `form`, in bytes from the start of the storage.
 
     `width` is the bytes of an element, and `given` has the conditions under which a lane is active.

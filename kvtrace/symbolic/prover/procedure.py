@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from math import prod
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from kvtrace.symbolic.conditions import (
     And,
@@ -59,16 +59,14 @@ _METHODS: Final[tuple[Method, ...]] = ("interval", "affine", "solver")
 """Methods of proofs, the weakest first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Proven:
+class Proven(Struct, frozen=True):
     """The claim holds wherever the assumptions hold, by a proof with `method` as the strongest."""
 
     method: Method
     solver_ns: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Refuted:
+class Refuted(Struct, frozen=True):
     """The claim does not hold at `model`, a point where all assumptions hold.
 
     `model` has a number for each symbol, and a truth (0 or 1) for each opaque condition, of the
@@ -80,8 +78,7 @@ class Refuted:
     solver_ns: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
+class Unknown(Struct, frozen=True):
     """Neither a proof nor a counterexample was found; `reason` explains why."""
 
     reason: str

@@ -5,8 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct
 
 from kvtrace.ir import Block, Op, Value
 from kvtrace.ir.flow import counter_of, flow_of, terminator
@@ -19,8 +20,7 @@ SEVERAL_CALLS: Final = "a function that is called from several places"
 UNKNOWN_TRIPS: Final = "a loop whose number of trips is not followed"
 
 
-@dataclass(frozen=True, eq=False)
-class LoopDefinitions:
+class LoopDefinitions(Struct, frozen=True, eq=False):
     """The definitions of a loop's carried values, which grow while their trees are built.
 
     `numbers` maps a carried value's position and element indices to the definition's number;
@@ -31,8 +31,8 @@ class LoopDefinitions:
     loop: Op
     level: int
     trip: Symbol
-    numbers: dict[tuple[int, Coordinates], int] = field(default_factory=dict)
-    pending: list[tuple[int, Coordinates]] = field(default_factory=list)
+    numbers: dict[tuple[int, Coordinates], int] = {}
+    pending: list[tuple[int, Coordinates]] = []
 
 
 def symbol_extents(definitions: LoopDefinitions) -> tuple[tuple[int, ...], ...]:

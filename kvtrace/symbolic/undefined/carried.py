@@ -8,8 +8,9 @@ of any earlier trip. For other outcomes the taint is over-approximated: it cover
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from kvtrace.symbolic.conditions import (
     FALSE,
@@ -57,8 +58,7 @@ class CarriedValue:
         return _Slot(self.key, self.shape, *(getattr(taint, part) for taint in taints))
 
 
-@dataclass(frozen=True, eq=False)
-class _Slot:
+class _Slot(Struct, frozen=True, eq=False):
     """One of a carried value's two conditions.
 
     `key` is that of the value, so that both conditions have the same solution if they are equal.

@@ -7,8 +7,9 @@ is sound, as conditions of undefined elements are never negated.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct
 
 from kvtrace.ir import Op
 from kvtrace.symbolic.conditions import (
@@ -29,8 +30,7 @@ _MOST_PARTS: Final = 48
 TOO_MANY: Final = "which lanes have no value takes too many cases"
 
 
-@dataclass(frozen=True)
-class Undefined:
+class Undefined(Struct, frozen=True):
     """The conditions under which a value's elements are undefined, and the loads that cause it.
 
     `surely`: the element may be any number. `possibly`: the element may also be an undefined number
@@ -39,7 +39,7 @@ class Undefined:
 
     surely: Condition = FALSE
     possibly: Condition = FALSE
-    sources: frozenset[Op] = field(default=frozenset())
+    sources: frozenset[Op] = frozenset()
 
     @property
     def is_nowhere(self) -> bool:

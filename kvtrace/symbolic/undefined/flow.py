@@ -13,9 +13,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from operator import methodcaller
 from typing import Final, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.flow import called, counter_of, deciding, flow_of, terminator
@@ -58,8 +60,7 @@ _SHARED: Final = "it passes through shared memory"
 _BLOCKS: Final = "it is carried by a loop made of branches between blocks"
 
 
-@dataclass(frozen=True, eq=False)
-class Sink:
+class Sink(Struct, frozen=True, eq=False):
     """An operand of an op that may be undefined where it affects the result.
 
     `place` is the access whose active lanes matter, or the place of the op. `undefined` may be

@@ -24,9 +24,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.flow import counter_of, deciding, enclosing_ops, flow_of, forward, jumps
@@ -58,8 +60,7 @@ _RELAXED = 1
 _CROSS_LANE_KINDS = (Kind.REDUCTION, Kind.SCAN, Kind.COUNT, Kind.PRODUCT, Kind.PICKED)
 
 
-@dataclass(frozen=True, order=True)
-class Path:
+class Path(Struct, frozen=True, order=True):
     """A path of execution from one op to another on which no barrier lies.
 
     `turn` is the outermost loop that begins another trip on the path, by its position among the
@@ -278,8 +279,7 @@ def _maybe_barriers(module: Module) -> frozenset[int]:
 _BARRIERS_AROUND_RELEASES: Final = (3, 9)
 
 
-@dataclass(frozen=True)
-class PairOrder:
+class PairOrder(Struct, frozen=True):
     """An order of the ops of a pair with no barrier between; `is_reversed`: the second op first.
 
     `trips` are those of the common loops that may be in different trips, outermost first. In the

@@ -12,8 +12,9 @@ Example: lanes of program `p` store to bytes `256 * p + 4 * l`. The second copy 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kvtrace.symbolic.conditions import (
     And,
@@ -43,8 +44,7 @@ When = Callable[[Substitution], Condition]
 """A function from the renaming of the second actor's symbols to a condition on both actors."""
 
 
-@dataclass(frozen=True)
-class Actors:
+class Actors(Struct, frozen=True):
     """Two programs, or two lanes of one program.
 
     At least one of the `differing` symbols has different values for the two actors (None: all may

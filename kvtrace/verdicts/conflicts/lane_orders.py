@@ -7,12 +7,13 @@ execution of an op that touches the watched byte, with the lanes that touch it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 from typing import Any, Final, Self
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kvtrace.evaluate import Argument, Observer, Storage, TensorArgument
@@ -43,8 +44,7 @@ Execution = tuple[Op, int]
 """An op, and the count of its executions so far."""
 
 
-@dataclass(frozen=True)
-class WatchedByte:
+class WatchedByte(Struct, frozen=True):
     """A byte of a storage (from its start), watched in runs of one program (a linear id)."""
 
     bound: BoundCall
@@ -53,8 +53,7 @@ class WatchedByte:
     byte: int
 
 
-@dataclass(frozen=True)
-class Visit:
+class Visit(Struct, frozen=True):
     """One execution of an op that touches the watched byte, with the `lanes` that touch it.
 
     `phase` is the count of barriers so far. `start` and `width` are of the element that has the
@@ -77,8 +76,7 @@ class Visit:
         return self.execution[0]
 
 
-@dataclass(frozen=True)
-class LaneVisit:
+class LaneVisit(Struct, frozen=True):
     """A visit reduced to one of its lanes."""
 
     visit: Visit
@@ -253,8 +251,7 @@ class ProgramRun(Instrument, Observer):
             self._touching.append((lanes, access.argument, start, width, parts.iteration))
 
 
-@dataclass(frozen=True)
-class Overtaking:
+class Overtaking(Struct, frozen=True):
     """An order of two lanes in which the second lane's access comes before the first's.
 
     `repeated`: all threads do one of the loads, so each thread that stores has loaded the value

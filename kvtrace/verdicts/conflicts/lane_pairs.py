@@ -8,8 +8,9 @@ layouts of the compiled code. A pair that no step decides is run in two orders.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Final
+
+from msgspec import Struct
 
 from kvtrace.ir import Op
 from kvtrace.ir.flow import partition_of
@@ -85,8 +86,7 @@ _ThreadTerms = tuple[Term, ...]
 """Terms of the lanes: the warp and the thread in the warp, or the lane's number in its block."""
 
 
-@dataclass(frozen=True)
-class _LaneDifference:
+class _LaneDifference(Struct, frozen=True):
     """The difference required of two lanes that meet: in one of `lanes`, or in `places`.
 
     `why` is the reason of a proof that no such lanes meet; `alike` is the reason why equal places

@@ -7,10 +7,11 @@ does its access before the other lane's access, which comes first in the program
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kvtrace.evaluate import Storage, TensorArgument
@@ -174,8 +175,7 @@ def _depends_on_load(place: WatchedByte, overtaking: Overtaking) -> bool:
 # lane then stores another value, one of the updates is lost.
 
 
-@dataclass(frozen=True)
-class Conflict:
+class Conflict(Struct, frozen=True):
     """Two lanes of a program that store different values to a byte, the first that they share.
 
     `is_update`: the second lane would store another value if it loaded the first lane's.
@@ -186,8 +186,7 @@ class Conflict:
     is_update: bool = False
 
 
-@dataclass(frozen=True)
-class _StoreExecution:
+class _StoreExecution(Struct, frozen=True):
     """The active lanes of one execution of a store, flat, with their bytes and values."""
 
     request: Request

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
 
 from kvtrace.ir import Op
 
@@ -12,8 +13,7 @@ if TYPE_CHECKING:
     from kvtrace.symbolic.prover import Method
 
 
-@dataclass(frozen=True)
-class NoConflict:
+class NoConflict(Struct, frozen=True):
     """Two actors do not race; `why` is the reason if they may still touch the same byte.
 
     An `assumption` is a condition of the outcome. `settled`: a load of the pair reads the same
@@ -27,8 +27,7 @@ class NoConflict:
     settled: bool = False
 
 
-@dataclass(frozen=True)
-class SuspectedConflict:
+class SuspectedConflict(Struct, frozen=True):
     """Two actors that race at a byte (from the storage's start), according to formulas.
 
     It is replayed before it is reported. `programs` are the linear ids of both actors.
@@ -40,8 +39,7 @@ class SuspectedConflict:
     solver_ns: int = 0
 
 
-@dataclass(frozen=True)
-class Undecided:
+class Undecided(Struct, frozen=True):
     """A pair without a verdict, for a `reason`; `evaluating`: an evaluation may decide the pair.
 
     The two actors do not race if the `assumption`, if any, holds.
@@ -53,8 +51,7 @@ class Undecided:
     assumption: str | None = None
 
 
-@dataclass(frozen=True)
-class Touch:
+class Touch(Struct, frozen=True):
     """The access of one lane of a program to a byte.
 
     `address_offset` is the first byte of the lane's element, from the data pointer of `argument`
@@ -69,8 +66,7 @@ class Touch:
     address_offset: int
 
 
-@dataclass(frozen=True)
-class Witness:
+class Witness(Struct, frozen=True):
     """Both accesses of a race at a byte, which counts from the start of the storage."""
 
     first: Touch
@@ -84,8 +80,7 @@ class Witness:
         return Witness(self.second, self.first, self.byte)
 
 
-@dataclass(frozen=True)
-class ConfirmedConflict:
+class ConfirmedConflict(Struct, frozen=True):
     """A race that occurred in a replay, with its accesses in the kernel's order.
 
     `is_pipelined`: one thread does both, a load of a later trip first. `is_across`: the two are

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
+
+from msgspec import Struct
 
 from kvtrace.ir import Op
 from kvtrace.ir.ops import effect_of
@@ -60,14 +61,13 @@ class Pairs(ABC):
         """Return the violation verdict of an op from its confirmed races."""
 
 
-@dataclass
-class Finding:
+class Finding(Struct):
     """A writing op, with the outcomes of all pairs that contain the op, by kind."""
 
     op: Op
-    harmless: list[NoConflict] = field(default_factory=list)
-    undecided: list[Undecided] = field(default_factory=list)
-    confirmed: list[ConfirmedConflict] = field(default_factory=list)
+    harmless: list[NoConflict] = []
+    undecided: list[Undecided] = []
+    confirmed: list[ConfirmedConflict] = []
 
     def add(self, outcome: NoConflict | ConfirmedConflict | Undecided) -> None:
         """Add the outcome of a pair to the list of its kind."""
@@ -108,8 +108,7 @@ class Finding:
         )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class UndecidedPairs:
+class UndecidedPairs(Struct, frozen=True):
     """The pairs of a call that formulas do not decide, by the ascending indices of both ops.
 
     `meeting` has the indices of ops that may touch the same byte as another op. `harmless` has the

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kvtrace.ir import Module, Op
 from kvtrace.ir.flow import constant_of, flow_of
@@ -32,8 +33,7 @@ EXCHANGE: Final = 10
 _ASSEMBLY_ON_MEMORY: Final = re.compile(r"\b(?:ld|st|atom|red|cp|fence|membar)\.")
 
 
-@dataclass(frozen=True, slots=True)
-class Role:
+class Role(Struct, frozen=True):
     """The role of a memory op in races: what it conflicts with, and whether it orders programs.
 
     `strong`: the op does not race with other strong accesses of its width. `acquires` is only set
@@ -55,8 +55,7 @@ class Role:
         return not (self.strong and other.strong and one_width)
 
 
-@dataclass(frozen=True)
-class Roles:
+class Roles(Struct, frozen=True):
     """The roles of all memory ops of a module, by op index.
 
     `synchronizes`: some op acquires and some op releases, so atomics may order programs. `unseen`

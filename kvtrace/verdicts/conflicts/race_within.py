@@ -11,10 +11,10 @@ an op) touch the same byte in a program. Such a program is replayed in two order
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import ClassVar, Final
 
 import numpy as np
+from msgspec.structs import replace
 
 from kvtrace.evaluate import Storage, TensorArgument
 from kvtrace.evaluate.observe import Access

@@ -22,11 +22,11 @@ lies in the span [12288, 16384) of program 3's loads; no other spans of two prog
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import gcd
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kvtrace.symbolic.conditions import Condition, Opaque, at_least, conjunction, in_order
@@ -46,8 +46,7 @@ _READ: Final = Symbol("content", ("read",), -_MAX_NUMBER, _MAX_NUMBER)
 """The number loaded for a row, as a multiple of the unit of both sides."""
 
 
-@dataclass(frozen=True, eq=False)
-class _SplitAccess:
+class _SplitAccess(Struct, frozen=True, eq=False):
     """One side of a pair: its address is `factor` times `sums[read]` (by row) plus `rest`.
 
     `filters` are the conditions on rows alone, `given` the other conditions.
@@ -62,8 +61,7 @@ class _SplitAccess:
     sums: dict[Symbol, Term]
 
 
-@dataclass(frozen=True)
-class _ReadColumn:
+class _ReadColumn(Struct, frozen=True):
     """The numbers loaded for the rows of one side, as multiples of a unit, with their readers.
 
     `readers` encodes the values of symbols that may differ between the two sides, `shared_values`
@@ -347,8 +345,7 @@ def _side(part: _SplitAccess, unit: int, ranges: Ranges) -> Side:
 # -- spans of rows ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Spans:
+class Spans(Struct, frozen=True):
     """The bytes from `starts` to before `ends` that each row of an access may touch.
 
     Not ByteRanges, as each row keeps its actor: `actors` encodes it among those with an equal

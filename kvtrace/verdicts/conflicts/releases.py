@@ -22,11 +22,11 @@ through a barrier. A lane of a block acquires for its own thread alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.flow import constant_of, counter_of, deciding
@@ -48,8 +48,7 @@ _MAX_LANES_PER_THREAD: Final = 8
 UnorderedOps = Mapping[int, frozenset[int]]
 
 
-@dataclass(frozen=True)
-class Gaps:
+class Gaps(Struct, frozen=True):
     """The ops that releases and acquires do not order; false if there are none.
 
     `unordered` has ops by release, `own_thread_only` the indices of acquiring ops that
@@ -180,8 +179,7 @@ def releases_of(bound: BoundCall) -> Releases:
     return releases
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(Struct, frozen=True):
     """A critical section: the lock's atomic, the unlocking op, and the indices of ops between."""
 
     shuts: Op

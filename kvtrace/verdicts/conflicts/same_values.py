@@ -12,8 +12,9 @@ a constant address, so all programs store the same. `program_id * 2` is not equa
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, ClassVar, Final, TypeVar
+
+from msgspec import Struct
 
 from kvtrace.ir import Op, Value
 from kvtrace.ir.flow import enclosing_ops, value_before
@@ -57,8 +58,7 @@ _EQUAL: Final = tree("argument", ("", ""))
 _Formula = TypeVar("_Formula", Term, Condition)
 
 
-@dataclass(frozen=True)
-class EqualityCondition:
+class EqualityCondition(Struct, frozen=True):
     """A condition under which two lanes that meet store the same value.
 
     `formula` has to be equal on both sides: an integer, or whether a condition holds; None: the

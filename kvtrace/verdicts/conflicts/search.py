@@ -8,8 +8,9 @@ of the grid. The caller says in which loops both lanes of a program are in the s
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from kvtrace.ir import Module
 from kvtrace.ir.flow import enclosing_ops

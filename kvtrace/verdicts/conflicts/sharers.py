@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvtrace.evaluate import Storage, TensorArgument
 from kvtrace.ir import Block, Module, Op, Value
@@ -40,8 +42,7 @@ ADDRESSES: Final = 1 << 64
 _LEAVES: Final = GIVEN - computing("undefined")
 
 
-@dataclass(frozen=True, eq=False)
-class Sharer:
+class Sharer(Struct, frozen=True, eq=False):
     """An access to a storage that the launch also writes (None: the storage is not known).
 
     `side` has the address; if the address is not known, `reason` says why. With a `modulus`, the

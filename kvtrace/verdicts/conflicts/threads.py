@@ -8,11 +8,12 @@ stored by the first one.
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import dataclass, replace
 from math import prod
 from typing import Final, Literal
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvtrace.ir import Op, Value
 from kvtrace.ir.flow import deciding, enclosing_ops, flow_of, forward
@@ -44,8 +45,7 @@ Relation = Literal["apart", "one warp", "one thread", "one lane", "not known"]
 no layout was recorded."""
 
 
-@dataclass(frozen=True)
-class OpThreads:
+class OpThreads(Struct, frozen=True):
     """The threads that execute a memory op; `layout` is None for scalars and unknown layouts.
 
     `by_all`: every thread executes the op, or (with a layout) several threads do the same

@@ -13,10 +13,10 @@ programs and becomes a symbol with, say, range 0 to 9; the claim follows from 9 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kvtrace.symbolic.conditions import Condition, Opaque, at_least, conjunction, in_order
@@ -260,8 +260,7 @@ class ByContents:
         return pairs
 
 
-@dataclass(frozen=True)
-class _DigitSplit:
+class _DigitSplit(Struct, frozen=True):
     """A symbol that equals `outer * divisor + inner`.
 
     Here only a symbol that selects loaded integers has digits, to be enumerated apart.
@@ -309,16 +308,14 @@ _MAX_DISTINCT: Final = 32
 _MAX_SORTED: Final = 1 << 12
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(Struct, frozen=True):
     """One row: the values of its own symbols, and the numbers of the gathered symbols."""
 
     own: Mapping[Symbol | Opaque, int]
     numbers: tuple[int, ...]
 
 
-@dataclass
-class Extremes:
+class Extremes(Struct):
     """The extremes of gathered symbols, and of sums of these symbols, over all rows.
 
     `ends` has the smallest and largest value of each symbol. `distinct` has all distinct rows, None
@@ -329,10 +326,10 @@ class Extremes:
     directions: Sequence[Direction]
     count: int = 0
     is_doubtful: bool = False
-    ends: list[Interval] = field(default_factory=list)
-    distinct: dict[tuple[int, ...], Row] | None = field(default_factory=dict)
-    _least: dict[int, int] = field(default_factory=dict)
-    _extreme: dict[tuple[int, int], tuple[int, Row]] = field(default_factory=dict)
+    ends: list[Interval] = []
+    distinct: dict[tuple[int, ...], Row] | None = {}
+    _least: dict[int, int] = {}
+    _extreme: dict[tuple[int, int], tuple[int, Row]] = {}
 
     def add(self, rows: Rows, reading: Reading) -> None:
         """Add a batch of rows, with the numbers of their sums."""

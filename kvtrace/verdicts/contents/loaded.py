@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kvtrace.evaluate import TensorArgument
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 _INTEGERS: Final = ("i", "u")
 
 
-@dataclass(frozen=True)
-class Recorded:
+class Recorded(Struct, frozen=True):
     """The recorded integers that a load may read: those of a storage from byte `first`.
 
     `base` is the byte of the storage from which the load's offsets count. `numbers` has those of

@@ -9,10 +9,10 @@ before they are made: loop bounds and masks bound the next column.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kvtrace.symbolic.bits import Bitwise, Wrap
@@ -37,8 +37,7 @@ class TooLarge(Exception):
     """The error of too many rows to enumerate, or of numbers that do not fit 64 bits."""
 
 
-@dataclass(frozen=True)
-class Rows:
+class Rows(Struct, frozen=True):
     """Columns of equal length, by symbol; `certain` marks rows in which all conditions hold."""
 
     columns: Mapping[Symbol, Numbers]

@@ -7,8 +7,9 @@ finds what no barrier orders, for the loops and branches that the call's numbers
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from kvtrace.evaluate.clocks import EarlyAccess
 from kvtrace.evaluate.errors import UNFIT, Deadlock
@@ -21,8 +22,7 @@ from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.pipeline.contentless import Contentless, EmptyShared
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """An op that comes too early, or waits forever; `other` is the op on the other side."""
 
     op: Op

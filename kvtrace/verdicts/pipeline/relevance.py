@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from kvtrace.evaluate.compiler import compiled
 from kvtrace.evaluate.errors import UNFIT
@@ -257,8 +257,7 @@ def _last_inner_ops(module: Module) -> dict[int, int]:
     return last_ops
 
 
-@dataclass(frozen=True, slots=True)
-class Counter:
+class Counter(Struct, frozen=True):
     """The counter of a loop: its value's id, start, end (excluded) and step."""
 
     value_id: int

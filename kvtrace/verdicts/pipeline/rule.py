@@ -7,8 +7,10 @@ operations in flight.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvtrace.evaluate import Argument, ScalarArgument
 from kvtrace.evaluate.errors import UNFIT, UnfitOp
@@ -46,8 +48,7 @@ _NOUNS: Final = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class OrderVerdict:
+class OrderVerdict(Struct, frozen=True):
     """The verdict on one kernel's TTGIR; `op` and `other` are the ops of a fault."""
 
     verdict: Answer

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from msgspec import Struct, structs
+
 from kvtrace.ir import Op
 from kvtrace.verdicts.pipeline.views import View, size_bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
+class Pending(Struct, frozen=True):
     """The result of a product that may be incomplete; `number` identifies the product."""
 
     number: int
@@ -44,8 +45,7 @@ class Use:
         return self.view.exact and not (self.masked and self.loop_ended)
 
 
-@dataclass(slots=True)
-class State:
+class State(Struct):
     """The operations in flight at a point of a program, and the integers that affect them.
 
     Attributes:
@@ -62,11 +62,11 @@ class State:
         doubt: why a program may never be here; empty: there is no reason.
     """
 
-    values: dict[int, Known] = field(default_factory=dict)
+    values: dict[int, Known] = {}
     open: tuple[Use, ...] = ()
     groups: tuple[tuple[Use, ...], ...] = ()
     arriving: tuple[tuple[View, Use], ...] = ()
-    phases: dict[View, tuple[int, int | None]] = field(default_factory=dict)
+    phases: dict[View, tuple[int, int | None]] = {}
     products: tuple[tuple[int, tuple[Use, ...]], ...] = ()
     stores: tuple[Use, ...] = ()
     begun: int = 0
@@ -75,7 +75,7 @@ class State:
 
     def copy(self) -> State:
         """Return a copy with its own values and phases."""
-        return replace(self, values=dict(self.values), phases=dict(self.phases))
+        return structs.replace(self, values=dict(self.values), phases=dict(self.phases))
 
     def key(self, live: frozenset[int]) -> object:
         """Return a key that is equal for states with equal futures, after dropping dead values."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvtrace.evaluate.types import value_type
 from kvtrace.ir import Op
@@ -15,8 +17,7 @@ from kvtrace.ir.types import SharedType
 from kvtrace.schema.errors import KvtraceError
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     """A block of a buffer, which is identified by the op that allocates it.
 
     `box` has the first element and one past the last along each axis of the buffer; `axes` the
@@ -112,8 +113,7 @@ class Unexplored(KvtraceError):
     slug = "unexplored"
 
 
-@dataclass(frozen=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """An op that runs before an operation that `other` started has ended.
 
     `trips` are those of the loops around the op, `other_trips` those of the loops around the other
@@ -137,12 +137,11 @@ class CertainFault(Exception):
         self.fault = fault
 
 
-@dataclass(slots=True)
-class Findings:
+class Findings(Struct):
     """The findings of an exploration: the first certain fault, and possible faults."""
 
     fault: Fault | None = None
-    possible: list[Fault] = field(default_factory=list)
+    possible: list[Fault] = []
     states: int = 0
     endless_wait: Op | None = None
     """An op whose wait never ends in some state."""

@@ -10,8 +10,9 @@ the condition that makes the access safe is proven, as `0 <= index < 1000`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import Op
@@ -97,16 +98,14 @@ _NO_ACCESS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _InsideTensor:
+class _InsideTensor(Struct, frozen=True):
     """An access that stays inside its tensor; `reached`: a program may reach it."""
 
     method: Method
     reached: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class _UndecidedAccess:
+class _UndecidedAccess(Struct, frozen=True):
     """An access that formulas do not decide; `evaluating`: an evaluation may decide it."""
 
     reason: str

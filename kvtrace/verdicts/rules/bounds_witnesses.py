@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvtrace.evaluate import Observer, TensorArgument
 from kvtrace.evaluate.observe import Access as Evaluated
@@ -134,8 +136,7 @@ _FARTHEST_SECONDS: Final = 0.1
 """Limit on the search for the farthest lane, which only adds detail to a violation."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outside:
+class Outside(Struct, frozen=True):
     """An access that leaves its storage (or only its view) at a point, by formulas.
 
     `suspected` is a reason if `refuted` is not about the bounds but about arithmetic that they

@@ -8,10 +8,10 @@ is changed: an integer that is masked off later does no harm.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 
 from kvtrace.evaluate.dialects.arith_casts import integers_of
 from kvtrace.evaluate.instrument import Instrument
@@ -28,8 +28,7 @@ _MAX_PROGRAMS: Final = 8
 _MAX_PLACES: Final = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class LostFloat:
+class LostFloat(Struct, frozen=True):
     """The first float that a conversion loses, and the number of programs that lose one there."""
 
     op: Op

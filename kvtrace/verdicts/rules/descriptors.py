@@ -17,10 +17,10 @@ start, https://github.com/triton-lang/triton/issues/8657.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kvtrace.evaluate import TensorArgument
@@ -182,8 +182,7 @@ _NUMBER: Final = ValueType("i64", (), element_of("i64"))
 _Numbers = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class _DescriptorBatch:
+class _DescriptorBatch(Struct, frozen=True):
     """A descriptor and a block's position in all programs of a batch, in elements."""
 
     base: _Numbers

@@ -9,8 +9,10 @@ recorded, or the evaluation ended before.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvtrace.evaluate import Argument, TensorArgument
 from kvtrace.evaluate.observe import Access, OutOfBounds
@@ -25,14 +27,13 @@ from kvtrace.verdicts.verdict import Verdict
 RULE: Final = "out-of-bounds"
 
 
-@dataclass(slots=True)
-class _OpBounds:
+class _OpBounds(Struct):
     """The executions and defects of one op that were seen so far."""
 
     executions: int = 0
-    arguments: set[int | None] = field(default_factory=set)
+    arguments: set[int | None] = set()
     unknown: str | None = None
-    defects: dict[str, OutOfBounds] = field(default_factory=dict)
+    defects: dict[str, OutOfBounds] = {}
 
 
 class EvaluatedBounds(Concrete):

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from dataclasses import dataclass
 from functools import partial
 from math import nan, prod
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from msgspec import Struct
 
 from kvtrace.evaluate import Argument, Storage, TensorArgument
 from kvtrace.evaluate.arguments import with_storages
@@ -52,8 +52,7 @@ _SCATTERED: Final = None
 _FILLS: Final = ((0.0, 100.0), (0.0, nan), (0.0, _SCATTERED), (0.0, -100.0))
 
 
-@dataclass(frozen=True)
-class _Snapshot:
+class _Snapshot(Struct, frozen=True):
     """The numbers and mask of an observed value in a batch of programs."""
 
     scope: Scope
@@ -61,8 +60,7 @@ class _Snapshot:
     mask: Any
 
 
-@dataclass(frozen=True)
-class ObservedValue:
+class ObservedValue(Struct, frozen=True):
     """An operand or result of an op to observe; of an operand only the lanes of `mask` count."""
 
     op: Op

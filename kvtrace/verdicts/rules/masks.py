@@ -7,8 +7,9 @@ verdict. A finding is about all programs of one call; in other calls the mask ma
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from kvtrace.evaluate import Observer
 from kvtrace.evaluate.observe import Access as Seen

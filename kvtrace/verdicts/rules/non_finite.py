@@ -10,10 +10,10 @@ loses are in `conversions.py`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 
 from kvtrace.evaluate.dialects.arith_casts import integers_of
 from kvtrace.evaluate.instrument import Instrument
@@ -86,8 +86,7 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
     yield from map(_loss, lost)
 
 
-@dataclass(frozen=True, slots=True)
-class Birth:
+class Birth(Struct, frozen=True):
     """A NaN or infinity that an op makes and that reaches memory, at the first such place.
 
     Attributes:
@@ -199,8 +198,7 @@ _Operand = tuple[str, "Value", Any]
 """Name of an operand, its value, and the value's contents in an evaluation."""
 
 
-@dataclass(frozen=True)
-class _FirstPlace:
+class _FirstPlace(Struct, frozen=True):
     """The first place at which an op makes a NaN or infinity, with its operands."""
 
     iteration: int

@@ -9,8 +9,9 @@ too: the call is run with several. All other verdicts become unknown and name th
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from kvtrace.evaluate import Argument, TensorArgument
 from kvtrace.evaluate.arguments import OutsideNumbers

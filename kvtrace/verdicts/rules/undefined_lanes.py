@@ -9,9 +9,10 @@ for a call whether any lane does.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import Op

@@ -9,9 +9,11 @@ that was run. So a condition that is too strict causes no false positive.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.grid_limits import grid_problem
@@ -50,8 +52,7 @@ _VIOLATION: Final = 4
 _BUDGET = Budget(lanes=0, replay_lanes=0)
 
 
-@dataclass(frozen=True)
-class AtSize:
+class AtSize(Struct, frozen=True):
     """The verdicts on a launch at a size that was not recorded.
 
     `limit` is the reason why this variant has no such launch, `reason` why the launch was not
@@ -231,8 +232,7 @@ Standing = Literal["inside", "outside", "open"]
 RULES: Final = ("out-of-bounds", "out-of-view", "overflow")
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedAccess:
+class ComparedAccess(Struct, frozen=True):
     """An access of a call compared with its condition: inside, outside or open (for `reason`).
 
     If it violates an exact condition, the access leaves its tensor; else it may.

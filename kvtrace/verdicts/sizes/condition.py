@@ -15,8 +15,9 @@ address.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kvtrace.ir import Module, Op
 from kvtrace.ir.feeding import feeding
@@ -56,8 +57,7 @@ _MAX_CASES: Final = 8
 _MAX_SUPPOSITIONS: Final = 4
 
 
-@dataclass(frozen=True, eq=False)
-class AccessCondition:
+class AccessCondition(Struct, frozen=True, eq=False, dict=True):
     """The condition under which an access stays inside its tensor.
 
     `condition` is about scalars, the grid and extents in bytes; None if none was found, for
@@ -110,8 +110,7 @@ class _NoCondition(Exception):
     """The reason why an access has no condition; only raised within this file."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Bounded:
+class _Bounded(Struct, frozen=True, eq=False):
     """Bounds of a term in one case, with the case's conditions.
 
     `supposed` has conditions on parameters that the bounds need.

@@ -9,8 +9,10 @@ with exact integers: for `n * 4` in 32 bits, 536,870,911 is proven and 536,870,9
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, Literal
+
+from msgspec import Struct, structs
 
 from kvtrace.converters.findings.envelope import EnvelopeRow
 from kvtrace.evaluate import TensorArgument
@@ -45,8 +47,7 @@ SECONDS_A_ROW: Final = 2.0
 _FORMULAS: Final = Budget(lanes=0)
 
 
-@dataclass(frozen=True)
-class ProvenRange:
+class ProvenRange(Struct, frozen=True):
     """The range `low` to `high` for which claims are proven, and the claims that end it.
 
     `limiting` is a claim that is not proven at `high + 1`, `lowest` one that is not proven
@@ -197,7 +198,7 @@ class Kernel:
         for outcome in ("violation", "unknown"):
             for verdict in verdicts:
                 if verdict.verdict == outcome:
-                    return replace(rules[verdict.rule], op=verdict.op), verdict
+                    return structs.replace(rules[verdict.rule], op=verdict.op), verdict
         return None
 
 

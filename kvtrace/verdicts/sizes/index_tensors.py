@@ -14,11 +14,12 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from textwrap import dedent
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvtrace.evaluate import Storage, TensorArgument
 from kvtrace.ir import Module
@@ -180,8 +181,7 @@ class BadContract(KvtraceError):
     slug = "bad-contract"
 
 
-@dataclass(frozen=True)
-class Contract:
+class Contract(Struct, frozen=True):
     """A contract `low <= subject < high`; `steps`: for `low` and `high`, 1 for `<`, 0 for `<=`."""
 
     text: str

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvtrace.evaluate import ScalarArgument, Storage, TensorArgument
 from kvtrace.evaluate.arguments import with_storages
@@ -114,8 +116,7 @@ class Ambiguous(KvtraceError):
     slug = "ambiguous-size"
 
 
-@dataclass(frozen=True)
-class Sizes:
+class Sizes(Struct, frozen=True):
     """The numbers of a kernel's launches at one size, which is a symbol or a number.
 
     `along` has the texts of the numbers that change with the size.

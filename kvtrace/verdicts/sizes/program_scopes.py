@@ -9,9 +9,10 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 Frame: TypeAlias = tuple[ast.Module, int]
 """The text of a file that is on the stack of a launch, and the line (from 1) that runs."""
@@ -30,8 +31,7 @@ _FACTS: Final = frozenset({
 """Attributes of a tensor that write nothing to it."""
 
 
-@dataclass
-class Scope:
+class Scope(Struct):
     """A function, or a file's top level: its bindings by name, and how it was called.
 
     `bindings` has None for a name that is bound in another way than by one assignment, `given` the
@@ -42,7 +42,7 @@ class Scope:
     bindings: Mapping[str, ast.expr | None]
     outer: Scope | None = None
     caller: Scope | None = None
-    given: Mapping[str, ast.expr] = field(default_factory=dict)
+    given: Mapping[str, ast.expr] = {}
 
 
 def launch_at(frames: Sequence[Frame]) -> ast.Call | None:

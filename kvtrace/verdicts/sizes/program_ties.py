@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from msgspec import Struct
 
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.verdicts.sizes.program_scopes import (
@@ -37,8 +38,7 @@ _CREATORS_BEFORE_SHAPE: Final = {"full": (0,), "new_full": (0,), "randint": (2, 
 """Functions that are given more than extents, with the places that may have these."""
 
 
-@dataclass(frozen=True)
-class _Unmade:
+class _Unmade(Struct, frozen=True):
     """A tensor that a function is given; `key` names it."""
 
     key: str

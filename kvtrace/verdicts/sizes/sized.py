@@ -9,8 +9,10 @@ never refutes a claim: if a proof fails, only a launch at a single size can show
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.recorded_calls.recorded import Call
@@ -69,8 +71,7 @@ class Clock:
         return min(remaining, BUDGET.solver_seconds)
 
 
-@dataclass(frozen=True)
-class AssumedContents:
+class AssumedContents(Struct, frozen=True):
     """The assumed values of integer loads: numeric ranges, and bounds as terms from contracts."""
 
     ranges: Mapping[Key, Interval]

@@ -7,9 +7,10 @@ rules; a range of sizes is safe only if every claim is proven for the range.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import Module, Op
@@ -53,8 +54,7 @@ COVERAGE: Final[Group] = "constants"
 """The group of claims that stores reach every element, which end a range and are no defect."""
 
 
-@dataclass(frozen=True, eq=False)
-class Claim:
+class Claim(Struct, frozen=True, eq=False):
     """A claim that has to hold at a safe size.
 
     `rules` has the ids of the rules whose violations the claim excludes. `what` is a clause for

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from operator import add, mul, sub
 from typing import Final
+
+from msgspec import Struct
 
 from kvtrace.ir import Module
 from kvtrace.ir.flow import constant_of
@@ -19,8 +20,7 @@ from kvtrace.symbolic.terms import Symbol, Term, as_term
 from kvtrace.symbolic.walk import summarize
 
 
-@dataclass(frozen=True)
-class Formula:
+class Formula(Struct, frozen=True):
     """The term by which a number follows from others, and its text."""
 
     text: str

@@ -12,11 +12,12 @@ may stay unwritten, so these outputs are left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from kvtrace.converters.findings.envelope import EnvelopeRow
 from kvtrace.evaluate import Access, Observer, TensorArgument
@@ -38,8 +39,7 @@ _MAX_ELEMENTS: Final = 1 << 20
 _MAX_SIZES: Final = 8
 
 
-@dataclass(frozen=True)
-class Gap:
+class Gap(Struct, frozen=True):
     """Elements of an output that a launch leaves unwritten, as text, and a store to the output."""
 
     text: str

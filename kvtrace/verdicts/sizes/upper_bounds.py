@@ -10,9 +10,10 @@ check `scale * term + sum(factor * fact) == limit` without the search.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from math import gcd
 from typing import Final, TypeVar
+
+from msgspec import Struct
 
 from kvtrace.symbolic.conditions import Condition, at_least, conjunction, equal, in_order
 from kvtrace.symbolic.functions import (
@@ -41,8 +42,7 @@ _ELIMINATION_ORDER: Final = ("lane", "trip", "", "program", "content", "unknown"
 """Kinds of variables in the order of elimination; "" stands for functions of others."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """A step of elimination: it turns `term` into `scale * term + factor * fact`."""
 
     scale: int
@@ -50,8 +50,7 @@ class Step:
     fact: Term
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(Struct, frozen=True):
     """A bound `scale * term <= limit`, with the steps to it; `limit` has parameters only."""
 
     scale: int

@@ -1,7 +1,5 @@
 """Stores past descriptors' extents are found, and laid to the hardware, not to the compiler."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -14,6 +12,7 @@ from kvtrace.addons.check.comparing import compared, computed
 from kvtrace.addons.check.stage_faults import Fault, fault_in, message_with_fault
 from kvtrace.evaluate import evaluate, parsed
 from tests.addons.check.launched import Launched
+from tests.support.replacing import replace
 
 F32 = np.float32
 

@@ -1,7 +1,6 @@
 """Sentences on the operators that made an argument's bytes."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from kvtrace.addons.check.writers import Launch, Operation, Writers, storage_tex
 from kvtrace.schema.layout import new_run_id
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter
+from tests.support.replacing import replace
 
 
 def calls(*names_and_lines: str, file: str = "train.py") -> tuple[Operation, ...]:

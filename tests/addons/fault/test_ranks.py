@@ -1,7 +1,5 @@
 """Who is where: processes with recorded dumps, whose kernels are given names of NCCL."""
 
-from dataclasses import replace
-
 import pytest
 
 from kvtrace.addons.fault.dumps import explained
@@ -9,6 +7,7 @@ from kvtrace.addons.fault.ranks import ranks_text
 from kvtrace.addons.fault.threads import Process, PythonFrame, PythonThread, RequestedCollective
 from kvtrace.schema.runs import Run
 from tests.addons.fault.recorded import FAULTS
+from tests.support.replacing import replace
 
 REDUCE = "_Z40ncclDevKernel_AllReduce_Sum_bf16_RING_LL24ncclDevKernelArgsStorageILm4096EE"
 GATHER = "_Z31ncclDevKernel_AllGather_RING_LL24ncclDevKernelArgsStorageILm4096EE"

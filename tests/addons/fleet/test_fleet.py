@@ -3,7 +3,7 @@
 import json
 import shutil
 import threading
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +25,7 @@ from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter
 from tests.support.foreign_producer import write_foreign
+from tests.support.replacing import replace
 from tests.support.tiers import some
 from tests.support.written_documents import shown_by
 

@@ -1,13 +1,12 @@
 """Effects of a launch byte by byte: each program's lanes marked in Python sets, in its order."""
 
-from dataclasses import replace
-
 from kvtrace.evaluate import Observer, Storage, TensorArgument, evaluate
 from kvtrace.evaluate.arguments import with_storages
 from kvtrace.ir.updates import update_of
 from kvtrace.recorded_calls.recorded import Call
 from tests.kernels.launching import bind, compile_for, with_tensors
 from tests.metrics.touching import materialised
+from tests.support.replacing import replace
 
 
 def call_of(function, grid, arguments, constexprs=None, unknown=()):

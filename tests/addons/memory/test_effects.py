@@ -1,7 +1,6 @@
 """Effects of planted kernels: what each leaves out, and what it reads before it stores it."""
 
 import time
-from dataclasses import replace
 
 import pytest
 import torch
@@ -11,6 +10,7 @@ from kvtrace.evaluate import Storage
 from kvtrace.metrics.byte_ranges import ByteRanges
 from tests.addons.memory import effect_kernels as kernels
 from tests.addons.memory.brute_force import assert_bounds, call_of, marked, without_data
+from tests.support.replacing import replace
 
 pytestmark = pytest.mark.usefixtures("free_driver")
 

@@ -1,7 +1,6 @@
 """Effects of the catalog's launches are those that marking every lane's bytes gives."""
 
 from collections import Counter
-from dataclasses import replace
 from itertools import combinations
 
 import pytest
@@ -11,6 +10,7 @@ from kvtrace.evaluate import TensorArgument
 from kvtrace.schema.errors import KvtraceError
 from tests.addons.memory.brute_force import assert_bounds, call_of_case, marked
 from tests.kernels.catalog import CASES
+from tests.support.replacing import replace
 from tests.support.thorough import THOROUGH, usually
 
 PARTS = 4

@@ -3,7 +3,6 @@
 import hashlib
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from kvtrace.converters.diff import compare
 from kvtrace.converters.diff.snapshot import Snapshot, take_snapshot
 from kvtrace.schema.trace import Selection
+from tests.support.replacing import replace
 
 #: Bytes of a trace; what is larger is not written again.
 SMALL: Final = 1 << 19

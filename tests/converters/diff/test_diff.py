@@ -1,7 +1,6 @@
 """Differences of written traces: what counts, what is named, and what is left out."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +24,7 @@ from tests.converters.written_trace import (
     add_ops,
     write_trace,
 )
+from tests.support.replacing import replace
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "h200"
 

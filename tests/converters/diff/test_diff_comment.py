@@ -1,7 +1,5 @@
 """A difference as a comment of a pull request: the verdict first, causes before consequences."""
 
-from dataclasses import replace
-
 import pytest
 
 from kvtrace.addons.ci.commands.gate import DEFAULT_RULES
@@ -12,6 +10,7 @@ from kvtrace.converters.diff.outputs import Outputs, with_shown_paths, write_out
 from kvtrace.text import display_width
 from tests.converters.compared_kernels import LINE_3, OTHER, SCALE, finding
 from tests.converters.written_trace import Launches, Op, add_findings, add_ops, write_trace
+from tests.support.replacing import replace
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Rules that a difference must not break."""
 
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -11,6 +10,7 @@ from kvtrace.converters.diff.gate import Gate, read_rules
 from kvtrace.schema.errors import BadSetting
 from tests.converters.compared_kernels import LINE_3, OTHER, SCALE, finding
 from tests.converters.written_trace import Launches, add_findings, write_trace
+from tests.support.replacing import replace
 from tests.support.tiers import some
 
 

@@ -1,13 +1,12 @@
 """Findings in a difference: new, gone, suppressed, and sides that were not judged alike."""
 
-from dataclasses import replace
-
 from kvtrace.converters.diff import compare, difference_text
 from tests.converters.compared_kernels import LINE_3, SCALE, finding
 from tests.converters.written_trace import (
     add_findings,
     write_trace,
 )
+from tests.support.replacing import replace
 
 
 def test_new_finding_is_a_difference_and_an_unchanged_one_is_not(tmp_path):

@@ -1,7 +1,6 @@
 """Every form of a difference: where it goes, what it says of what was not judged, and launches."""
 
 import json
-from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
@@ -22,6 +21,7 @@ from kvtrace.converters.diff.words import meaning_lines
 from kvtrace.schema.errors import BadSetting
 from tests.converters.compared_kernels import LINE_3, SCALE, finding
 from tests.converters.written_trace import Kernel, Launches, add_findings, write_trace
+from tests.support.replacing import replace
 from tests.support.tiers import some
 
 NEVER, ONE_SIDE, OTHER_RULES = "never", "one side", "other rules"

@@ -1,7 +1,6 @@
 """The difference of two traces as the block that the report's view "compare" reads."""
 
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -19,6 +18,7 @@ from tests.converters.written_trace import (
     write_trace,
 )
 from tests.support.packed import blocks_in, read_json
+from tests.support.replacing import replace
 
 CHANGED = SOURCE.replace("values * 2", "values * 3").replace("    values", "    # read\n    values")
 BEFORE_TTIR = "module {\n  %0 = arith.constant 1 : i32 loc(#loc1)\n  tt.return loc(#loc2)\n}\n"

@@ -1,6 +1,5 @@
 """A change of time is claimed where chance does not explain it, and only then."""
 
-from dataclasses import replace
 from unittest import mock
 
 import numpy as np
@@ -20,6 +19,7 @@ from kvtrace.converters.diff.times import (
 )
 from kvtrace.schema.runs import Run
 from tests.converters.written_trace import Kernel, Launches, write_trace
+from tests.support.replacing import replace
 
 H200 = [{"index": 0, "name": "NVIDIA H200", "capability": "9.0", "memory_bytes": 1}]
 

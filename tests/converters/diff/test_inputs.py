@@ -1,7 +1,5 @@
 """Recorded contents and views of inputs: sides that had others have no known results."""
 
-from dataclasses import replace
-
 import pytest
 
 from kvtrace.converters.diff import compare
@@ -9,6 +7,7 @@ from kvtrace.converters.diff.inputs import differing_inputs
 from kvtrace.converters.diff.snapshot import take_snapshot
 from tests.converters.compared_kernels import OTHER, SCALE
 from tests.converters.written_trace import Launches, write_trace
+from tests.support.replacing import replace
 
 
 @pytest.mark.parametrize(

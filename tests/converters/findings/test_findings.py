@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 
 import pytest
 
@@ -18,6 +17,7 @@ from tests.converters.finding_rows import (
     VIOLATION,
 )
 from tests.converters.written_trace import Kernel, Launches, add_findings, write_trace
+from tests.support.replacing import replace
 
 
 def found_in(side, **options):

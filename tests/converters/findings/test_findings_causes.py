@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from kvtrace.converters.findings.causes import by_cause, cause_of, is_generated,
 from kvtrace.converters.findings.findings_text import findings_lines
 from kvtrace.converters.findings.model import Finding, Operator, RuleText, StackFrame, Tally
 from kvtrace.schema.trace import select_runs
+from tests.support.replacing import replace
 
 RECORDED = Path(__file__).parents[2] / "fixtures" / "h200" / "llama_liger"
 """The program died of an illegal access of memory, which is what the errors are."""

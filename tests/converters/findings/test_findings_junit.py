@@ -1,11 +1,11 @@
 """Findings as JUnit XML."""
 
-from dataclasses import replace
 from xml.etree import ElementTree
 
 from kvtrace.converters.findings import junit, read_findings
 from tests.converters.finding_rows import KERNEL, LOAD, PROVEN, VIOLATION
 from tests.converters.written_trace import SOURCE, add_findings, write_trace
+from tests.support.replacing import replace
 
 IGNORED = SOURCE.replace("mask=offsets < n)\n", "mask=offsets < n)  # kvtrace: ignore pads\n", 1)
 

@@ -2,7 +2,6 @@
 
 import copy
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +22,7 @@ from tests.converters.finding_rows import (
     VIOLATION,
 )
 from tests.converters.written_trace import SOURCE, add_findings, write_trace
+from tests.support.replacing import replace
 from tests.support.sarif_shape import violations
 
 RULES = Path(__file__).parents[3] / "docs" / "rules"

@@ -1,7 +1,5 @@
 """Comments that say that a finding is meant."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +8,7 @@ from kvtrace.converters.findings import findings_text, read_findings
 from kvtrace.converters.findings.suppressions import ignores_in
 from tests.converters.finding_rows import INLINED, KERNEL, LOAD, PROVEN, UNKNOWN, VIOLATION
 from tests.converters.written_trace import SOURCE, add_findings, write_trace
+from tests.support.replacing import replace
 
 LINES = SOURCE.splitlines()
 

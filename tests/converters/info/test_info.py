@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -23,6 +22,7 @@ from kvtrace.schema.layout import KEPT_TIMES
 from kvtrace.schema.trace import open_trace, resolve
 from kvtrace.schema.writer import RunWriter
 from tests.converters.written_trace import EPOCH, Kernel, Launches, Op, add_ops, write_trace
+from tests.support.replacing import replace
 from tests.support.synthetic_trace import build_synthetic_trace
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "h200"

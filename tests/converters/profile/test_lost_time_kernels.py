@@ -1,6 +1,5 @@
 """The sentence on a kernel: what is known of it, and nothing where nothing is known."""
 
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,6 +13,7 @@ from kvtrace.converters.profile.profile_text import profile_text
 from kvtrace.converters.report import report_data
 from kvtrace.figures.identity import KernelKey
 from kvtrace.schema.trace import open_trace
+from tests.support.replacing import replace
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "h200"
 KEY = KernelKey("m", "k")

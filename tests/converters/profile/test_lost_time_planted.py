@@ -4,7 +4,6 @@ What wastes most is named first among what to try, at its line; of a good progra
 """
 
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from kvtrace.converters.profile.profile import read_profile
 from kvtrace.converters.profile.profile_text import profile_text
 from kvtrace.schema.trace import open_trace
 from kvtrace.text import display_width
+from tests.support.replacing import replace
 from tests.support.simulated_ranks import Step, simulated, write_ranks
 from tests.support.tiers import some
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 
 import pytest
 
@@ -10,6 +9,7 @@ from kvtrace.cli import main
 from kvtrace.converters.profile.profile import read_profile
 from kvtrace.converters.profile.profile_text import profile_text
 from tests.converters.written_trace import Kernel, Launches, Op, add_ops, write_trace
+from tests.support.replacing import replace
 
 SCALE = Kernel(
     calls=(

@@ -1,7 +1,5 @@
 """Work of launches as authors state it, beside that of the IR, weighted by runs of calls."""
 
-from dataclasses import replace
-
 import pytest
 
 from kvtrace.converters.profile.profile import read_profile
@@ -9,6 +7,7 @@ from kvtrace.converters.profile.profile_text import profile_text
 from kvtrace.converters.profile.stated_work import StatedFigures
 from kvtrace.converters.report.data import report_data
 from tests.converters.written_trace import Kernel, Launches, Op, add_ops, write_trace
+from tests.support.replacing import replace
 
 SMALL = Launches(number=3, stated={"name": "small", "flops16": 1000.0, "flops32": 24.0})
 LARGE = Launches(number=1, shape=(2000,), scalar="2000", stated={"flops": 2000.0, "bytes": 16000.0})

@@ -1,7 +1,5 @@
 """The report as data: every figure equals SQL over the Parquet files."""
 
-from dataclasses import replace
-
 import duckdb
 import pytest
 
@@ -12,6 +10,7 @@ from kvtrace.schema.writer import RunWriter
 from tests.converters.finding_rows import INLINED, LOAD, PROVEN, VIOLATION
 from tests.converters.written_trace import Kernel, add_findings, write_trace
 from tests.support.foreign_producer import write_foreign
+from tests.support.replacing import replace
 from tests.support.report_trace import HOSTILE_NAME, build_report_trace, report_of
 from tests.support.synthetic_trace import build_synthetic_trace
 

@@ -1,7 +1,6 @@
 """Reports of more launches and executions than a page holds: parts of them, and bins of all."""
 
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 
@@ -11,6 +10,7 @@ from kvtrace.converters.report.writing import Budget, fitted_blocks
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.window import RunWindow, TraceWindow
 from kvtrace.schema.writer import RunWriter
+from tests.support.replacing import replace
 from tests.support.report_trace import build_report_trace, report_of
 from tests.support.synthetic_trace import build_synthetic_trace
 

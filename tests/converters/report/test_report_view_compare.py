@@ -4,7 +4,6 @@ import contextlib
 import io
 import json
 import runpy
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from tests.converters.launch_pages import blocks_of
 from tests.converters.page_layout import screen_problems
 from tests.converters.report_page import THEMES, accessibility_problems, opened_page
 from tests.converters.written_trace import Kernel, Launches, add_findings, write_trace
+from tests.support.replacing import replace
 
 if find_spec("triton") is None:
     pytest.skip("Triton is not installed: nothing to launch", allow_module_level=True)

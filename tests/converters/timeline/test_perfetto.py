@@ -1,7 +1,6 @@
 """Our encoder against the protobuf builder of the `perfetto` package, byte for byte."""
 
 import functools
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +15,7 @@ from kvtrace.converters.timeline.timeline import Counter, Slices, Timeline, Trac
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.trace import resolve
 from tests.support.perfetto_builder import Builder, built
+from tests.support.replacing import replace
 from tests.support.synthetic_trace import EPOCH, build_synthetic_trace
 from tests.support.thorough import usually
 

@@ -1,7 +1,6 @@
 """Sums of products that are rounded once: which ones, and their values."""
 
 import sys
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,6 +12,7 @@ from kvtrace.evaluate import evaluate, torch_sums
 from kvtrace.evaluate.dialects.arith_fused import fused_sums
 from kvtrace.ir import Options, parse, source_stack
 from tests.kernels.launching import bind, generic_for
+from tests.support.replacing import replace
 
 NEAR = 1 + 2.0**-12
 REST = 2.0**-24

@@ -1,7 +1,5 @@
 """Atomic loads, stores and polls of Triton 3.9, in compiled kernels."""
 
-from dataclasses import replace
-
 import ml_dtypes
 import numpy as np
 import pytest
@@ -13,6 +11,7 @@ from kvtrace.ir.index_arguments import index_arguments
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.judge import judge
 from tests.kernels.triton39 import ONE_POLL, STORE_OF_FLAG, int_tensor, text_of
+from tests.support.replacing import replace
 
 
 def run(text, arrays, grid, *sizes):

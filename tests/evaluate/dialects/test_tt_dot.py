@@ -1,7 +1,5 @@
 """FLOPs of scaled products: 2 · M · N · K, also if several numbers share a byte."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -15,6 +13,7 @@ from kvtrace.evaluate.dialects.tt_dot import (
     unpacked,
 )
 from tests.kernels.launching import bind, compile_for
+from tests.support.replacing import replace
 
 M = N = 32
 K = 64

@@ -1,7 +1,6 @@
 """A shadow without rules of its own, carried by the driver: narrow floats before any rounding."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,8 +23,7 @@ from tests.kernels.launching import bind, compile_for
 BLOCK, WIDTH = 8, 4
 
 
-@dataclass(frozen=True)
-class Unrounded(ShadowedValue):
+class Unrounded(ShadowedValue, frozen=True):
     """A value whose shadow is the number in float64, before any rounding."""
 
     @classmethod

@@ -1,7 +1,7 @@
 """The evaluator's answers to the table's questions, compared with a device's."""
 
 import importlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ from kvtrace.ir import Options
 from tests.kernels.answers.question import Buffer, Question
 from tests.kernels.answers.values import FORMATS, Bits
 from tests.kernels.launching import SHORT_NAMES, bind, generic_for
+from tests.support.replacing import replace
 
 _TORCH_TYPES = {short: dtype for dtype, short in SHORT_NAMES.items()}
 

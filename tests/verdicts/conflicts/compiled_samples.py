@@ -1,7 +1,5 @@
 """Calls of samples with the code that Triton compiles for Hopper."""
 
-from dataclasses import replace
-
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
@@ -11,6 +9,7 @@ from kvtrace.backends.compiled_kernels import generic
 from kvtrace.evaluate import parsed
 from kvtrace.recorded_calls.compiled_code import compiled_code
 from kvtrace.verdicts.judge import judge
+from tests.support.replacing import replace
 
 WITHIN = "race-within-program"
 SAMPLES = {sample.name: sample for sample in within.CASES}

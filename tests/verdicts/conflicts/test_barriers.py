@@ -1,7 +1,6 @@
 """Barriers between ops of a program, in TTIR, in PTX and in pipelined loops."""
 
 import re
-from dataclasses import replace
 
 import pytest
 import triton
@@ -13,6 +12,7 @@ from kvtrace.ir.ops import MEMORY, effect_of
 from kvtrace.recorded_calls.compiled_barriers import CompiledBarriers
 from kvtrace.verdicts.conflicts.barriers import Order
 from kvtrace.verdicts.judge import judge
+from tests.support.replacing import replace
 from tests.verdicts import pipelined_kernels
 from tests.verdicts.calls import call, tensor
 from tests.verdicts.conflicts.compiled_samples import (

@@ -2,7 +2,6 @@
 
 import random
 from collections import Counter
-from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -19,6 +18,7 @@ from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.replaying import read_only_arguments
 from tests.kernels.catalog import CASES
 from tests.kernels.launching import with_tensors
+from tests.support.replacing import replace
 from tests.support.thorough import usually
 from tests.support.tiers import some
 from tests.verdicts.calls import call, ids, tensor

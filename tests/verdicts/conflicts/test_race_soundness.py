@@ -5,7 +5,6 @@ What is proven must never meet byte by byte, and what is shown to race must.
 
 import math
 from collections import Counter
-from dataclasses import replace
 from itertools import islice, permutations
 
 import pytest
@@ -15,6 +14,7 @@ from kvtrace.schema.errors import KvtraceError
 from tests.kernels.catalog import CASES
 from tests.kernels.launching import with_tensors
 from tests.support.defects import CORPUS
+from tests.support.replacing import replace
 from tests.support.thorough import in_turn, usually
 from tests.verdicts.brute_force import TooMany
 from tests.verdicts.racing import call_of, clashes, judged

@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ from kvtrace.backends.compiled_kernels import generic
 from kvtrace.evaluate import parsed
 from kvtrace.recorded_calls.compiled_code import cta_splits
 from kvtrace.verdicts.judge import judge
+from tests.support.replacing import replace
 from tests.support.thorough import usually
 from tests.verdicts import within_kernels
 from tests.verdicts.calls import call, tensor

@@ -1,12 +1,11 @@
 """Addresses that no hardware takes: not multiples of their element, or null."""
 
-from dataclasses import replace
-
 import triton
 import triton.language as tl
 
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.rules.alignment import judge
+from tests.support.replacing import replace
 from tests.verdicts.calls import call, tensor
 
 

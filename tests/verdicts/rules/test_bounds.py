@@ -1,7 +1,6 @@
 """Bounds of accesses: what is proven, witnessed or unknown, and of what it costs nothing."""
 
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.replaying import run
 from kvtrace.verdicts.rules.evaluated import EvaluatedBounds
 from tests.metrics import kernels as older
+from tests.support.replacing import replace
 from tests.verdicts import bounds_kernels as kernels
 from tests.verdicts.calls import call, tensor
 from tests.verdicts.mutants import evaluated

@@ -1,7 +1,5 @@
 """Offsets that AMD's buffers do not reach: notes on accesses by pointers, with their range."""
 
-from dataclasses import replace
-
 import pytest
 import triton
 import triton.language as tl
@@ -9,6 +7,7 @@ import triton.language as tl
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.rules.buffers import judge
 from tests.backends.compiled_kernels.check_kernels import gather
+from tests.support.replacing import replace
 from tests.verdicts.calls import call, tensor
 
 GIB = 1 << 30

@@ -1,7 +1,5 @@
 """The rule descriptor-contract beyond its corpus: targets, large grids, contents, recordings."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -14,6 +12,7 @@ from kvtrace.verdicts.binding import Budget
 from kvtrace.verdicts.judge import judge
 from tests.support.compile_ttir import compile_generic
 from tests.support.defects import CORPUS
+from tests.support.replacing import replace
 from tests.verdicts.calls import call, tensor
 
 RULE = "descriptor-contract"

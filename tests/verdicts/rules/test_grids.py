@@ -1,12 +1,11 @@
 """Grids beyond a target's limits are violations, without an evaluation."""
 
-from dataclasses import replace
-
 import pytest
 
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.rules.grids import judge
 from tests.metrics import kernels
+from tests.support.replacing import replace
 from tests.verdicts.calls import call, tensor
 
 

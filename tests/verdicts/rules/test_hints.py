@@ -1,7 +1,5 @@
 """Promises to the compiler are compared with the arguments of the call."""
 
-from dataclasses import replace
-
 import pytest
 import triton
 import triton.language as tl
@@ -10,6 +8,7 @@ from kvtrace.evaluate import parsed
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.rules.hints import judge
 from tests.support.compile_ttir import compile_generic
+from tests.support.replacing import replace
 from tests.verdicts.calls import call, tensor
 
 

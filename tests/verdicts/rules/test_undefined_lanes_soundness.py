@@ -7,7 +7,6 @@ store something else for another number in these lanes, that must have been foun
 import math
 from collections import Counter
 from copy import deepcopy
-from dataclasses import replace
 from itertools import islice
 
 import pytest
@@ -23,6 +22,7 @@ from kvtrace.verdicts.judge import judge
 from tests.kernels.catalog import CASES
 from tests.kernels.launching import with_tensors
 from tests.support.defects import CORPUS
+from tests.support.replacing import replace
 from tests.support.thorough import in_turn, usually
 from tests.verdicts.brute_force import stored_by, with_contents
 from tests.verdicts.mutants import mutants

@@ -1,10 +1,9 @@
 """Rows of an envelope by quantity and kind."""
 
-from dataclasses import replace
-
 from kvtrace.verdicts.sizes.envelope import envelope
 from kvtrace.verdicts.sizes.launch_numbers import name_of, numbers_of
 from kvtrace.verdicts.sizes.relations import Relations
+from tests.support.replacing import replace
 
 
 def relations(first, *more, ties=(), outputs=()):

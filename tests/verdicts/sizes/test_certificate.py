@@ -1,7 +1,5 @@
 """Bounds by elimination, and what a certificate of one is good for."""
 
-from dataclasses import replace
-
 import pytest
 
 from kvtrace.symbolic.conditions import at_least, less
@@ -9,6 +7,7 @@ from kvtrace.symbolic.functions import quotient, remainder
 from kvtrace.symbolic.terms import Symbol, Term, lane, program, programs
 from kvtrace.verdicts.sizes.certificate import Certifier, is_reached
 from kvtrace.verdicts.sizes.upper_bounds import Elimination, exact_quotient
+from tests.support.replacing import replace
 
 
 def size(index):

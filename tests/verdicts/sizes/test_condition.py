@@ -6,7 +6,7 @@ condition, and run over their whole grid.
 
 import random
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 
@@ -20,6 +20,7 @@ from kvtrace.verdicts.sizes.at_size import compared_accesses, judge_others
 from kvtrace.verdicts.sizes.condition import conditions_of
 from kvtrace.verdicts.sizes.wording import assumption_text, inside_text, width_text
 from tests.support.defects import CORPUS
+from tests.support.replacing import replace
 from tests.support.thorough import usually
 from tests.support.triton_versions import missing_for
 from tests.verdicts import generic_kernels as kernels

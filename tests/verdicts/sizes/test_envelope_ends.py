@@ -1,7 +1,5 @@
 """Both ends of a range: loops whose counter wraps around above, and zero below."""
 
-from dataclasses import replace
-
 import pytest
 
 from kvtrace.analysis.conditions import parse_sizes
@@ -12,6 +10,7 @@ from kvtrace.verdicts.sizes.at_size import at_size, refusal_of
 from kvtrace.verdicts.sizes.relations import Relations
 from kvtrace.verdicts.sizes.sized_claims import rules_of_sizes
 from tests.support.compile_ttir import compile_generic
+from tests.support.replacing import replace
 from tests.verdicts import looping_kernels as kernels
 from tests.verdicts.calls import call, tensor
 from tests.verdicts.sizes.envelope_rows import program, relations, rows, stated_rows

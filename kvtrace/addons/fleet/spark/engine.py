@@ -7,11 +7,11 @@ Only clients whose rows on a call depend on that call alone (`by_call`) can run 
 
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 import pyarrow as pa
+from msgspec import Struct
 
 from kvtrace.addons.fleet.spark.session import SparkFailed, SparkTrace, first_line, spark_session
 from kvtrace.clients.client import Client
@@ -29,8 +29,7 @@ _TASK: Final = pa.schema({"run": pa.string(), "first": pa.int64(), "calls": pa.l
 _ANSWER: Final = "run string, first bigint, made binary"
 
 
-@dataclass(frozen=True, slots=True)
-class _ClientResult:
+class _ClientResult(Struct, frozen=True):
     """The tables and facts that one client made from a task's calls; `error`: why it failed."""
 
     tables: dict[str, pa.Table]
@@ -39,8 +38,7 @@ class _ClientResult:
     error: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class _TaskResult:
+class _TaskResult(Struct, frozen=True):
     """The results of a task: one per client, and messages on calls that failed."""
 
     results: list[_ClientResult]

@@ -10,8 +10,9 @@ import inspect
 import types
 import typing
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from kvtrace.addons.graphs.hlo.dtypes import Dtype
 from kvtrace.addons.graphs.hlo.errors import BadArgument, GraphError, SignatureMismatch
@@ -34,8 +35,7 @@ mutable: Final = _AnnotationWord("mutable")
 immutable: Final = _AnnotationWord("immutable")
 
 
-@dataclass(frozen=True, slots=True)
-class TensorAnnotation:
+class TensorAnnotation(Struct, frozen=True):
     """Type (None: any), shape (None: any) and mutability required of a parameter."""
 
     dtype: Dtype | None = None

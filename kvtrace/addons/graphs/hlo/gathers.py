@@ -11,8 +11,9 @@ Example: rows 5 and 2 of a [9, 4] tensor have `indices` [[5], [2]], `index_axes`
 StableHLO specification.
 """
 
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from kvtrace.addons.graphs.hlo.arguments import Shape
 from kvtrace.addons.graphs.hlo.builder import current
@@ -33,8 +34,7 @@ from kvtrace.addons.graphs.hlo.wrapper import Tensor
 Update = Literal["assign", "add", "multiply", "maximum", "minimum", "and", "or"]
 
 
-@dataclass(frozen=True, slots=True)
-class Windows:
+class Windows(Struct, frozen=True):
     """The windows of a gather or scatter, and their layout in the result; fields as above."""
 
     index_axes: tuple[int, ...]

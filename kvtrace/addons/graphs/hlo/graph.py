@@ -10,10 +10,10 @@ graphs.
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from msgspec import Struct
 
 from kvtrace.addons.graphs.hlo.dtypes import Dtype
 from kvtrace.addons.graphs.hlo.errors import user_locations
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 CONSTANT_LIMIT: Final = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class TensorSpec:
+class TensorSpec(Struct, frozen=True):
     """An input or an output of a graph."""
 
     name: str

@@ -1,15 +1,15 @@
 """One op of a traced graph, with its result."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from kvtrace.addons.graphs.hlo.dtypes import Dtype
 from kvtrace.addons.graphs.hlo.errors import Stack
 
 
-@dataclass(slots=True, eq=False, repr=False)
-class Op:
+class Op(Struct, eq=False):
     """One op, with its result.
 
     Attributes:

@@ -11,10 +11,10 @@ import inspect
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 import numpy as np
+from msgspec import Struct
 
 from kvtrace.addons.graphs.hlo import families
 from kvtrace.addons.graphs.hlo.annotations import TensorAnnotation, annotations_of
@@ -41,8 +41,7 @@ class Listener(Protocol):
 listeners: Final[list[Listener]] = []
 
 
-@dataclass(slots=True)
-class Call:
+class Call(Struct):
     """One call of a traced function: its graph, its arrays, and when it began and ended (ns)."""
 
     graph: Graph
@@ -274,18 +273,17 @@ def _is_result(value: Any) -> bool:
 # -- arguments -------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class Arguments:
+class Arguments(Struct):
     """Arguments of a call: structures by parameter, the arrays with their names, and the key.
 
     `kept_alive` has the objects that are in the key by their id.
     """
 
-    structures: dict[str, Any] = field(default_factory=dict)
-    names: list[str] = field(default_factory=list)
-    arrays: list[Any] = field(default_factory=list)
+    structures: dict[str, Any] = {}
+    names: list[str] = []
+    arrays: list[Any] = []
     key: tuple[Any, ...] = ()
-    kept_alive: list[Any] = field(default_factory=list)
+    kept_alive: list[Any] = []
 
     @classmethod
     def of(cls, values: dict[str, Any], keywords: str | None) -> Arguments:

@@ -5,7 +5,8 @@ NumPy copies or views depending on memory layout (reshape of a view), writing is
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kvtrace.addons.graphs.hlo.errors import RefusedMutation
 from kvtrace.addons.graphs.hlo.primitives import row_by_row
@@ -15,8 +16,7 @@ Read = Callable[[Tensor], Tensor]
 Write = Callable[[Tensor, Tensor], Tensor]
 
 
-@dataclass(slots=True, eq=False)
-class View:
+class View(Struct, eq=False):
     """The relation of a tensor to its base, the tensor whose elements it views.
 
     Attributes:

@@ -7,10 +7,10 @@ errors. All other ops follow the rules of `radius_rules.py`, one distance at a t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 
 from kvtrace.evaluate.accuracy import Accuracy
 from kvtrace.evaluate.compiler import TYPED, slots_of
@@ -52,8 +52,7 @@ _MANY: Final = 64
 Planes = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class _Operand:
+class _Operand(Struct, frozen=True):
     """An operand of an elementwise op: exact numbers, planes (None if certain), and spans."""
 
     exact: Array

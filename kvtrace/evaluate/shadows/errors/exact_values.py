@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kvtrace.evaluate.arguments import TensorArgument
@@ -19,8 +19,7 @@ from kvtrace.evaluate.shadows.errors.tt_memory import BoundedMemory
 Numbers = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class ExactValues:
+class ExactValues(Struct, frozen=True):
     """A tensor's elements after an evaluation with `Deviations`: float64 arrays of one shape.
 
     Attributes:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from kvtrace.evaluate.shadows.errors.images import are_same
 from kvtrace.evaluate.types import ValueType
@@ -41,8 +41,7 @@ Span = tuple[int, int] | None
 """The first and last birth (serial number) of the roundings in a scale. None: any rounding."""
 
 
-@dataclass(frozen=True)
-class NumberWithPlanes(ShadowedValue):
+class NumberWithPlanes(ShadowedValue, frozen=True):
     """A number with planes, and the spans of births of the random errors in them.
 
     `narrowed`: the last rounding was counted as one to float32, so storing the number rounds once
@@ -81,8 +80,7 @@ class NumberWithPlanes(ShadowedValue):
         return replace(self, shadow=planes, own_span=None, common_span=span)
 
 
-@dataclass(frozen=True)
-class NumberWithRadius(NumberWithPlanes):
+class NumberWithRadius(NumberWithPlanes, frozen=True):
     """A number with a radius: the largest distance of a device's number from the evaluator's."""
 
     planes = RADIUS

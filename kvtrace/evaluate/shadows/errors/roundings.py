@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct, field
 
 from kvtrace.evaluate.shadows.errors.planes import (
     NumberWithPlanes,
@@ -83,8 +83,7 @@ def constants_radius(name: str, values: Array) -> Array:
     return np.where(short, 0.0, rounding(name, np.abs(np.where(short, 0.0, values))))
 
 
-@dataclass(frozen=True, slots=True)
-class GrantedRoundings:
+class GrantedRoundings(Struct, frozen=True):
     r"""Roundings that a kernel may have besides float32's and those of storing results.
 
     Attributes:
@@ -97,8 +96,7 @@ class GrantedRoundings:
     narrow: bool | None = None
 
 
-@dataclass(slots=True)
-class Roundings:
+class Roundings(Struct):
     """The roundings that count in one evaluation.
 
     Attributes:
@@ -118,7 +116,7 @@ class Roundings:
     granted: GrantedRoundings = field(default_factory=GrantedRoundings)
     narrow: frozenset[int] = frozenset()
     bounded: bool = True
-    _births: int = field(default=0)
+    _births: int = 0
 
     @property
     def kind(self) -> type[NumberWithPlanes]:

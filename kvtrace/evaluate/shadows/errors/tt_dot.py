@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvtrace.evaluate.dialects.tt_dot import dot_form
 from kvtrace.evaluate.rounding import rounded_to_bf16, rounding_to, truncated_to_tf32
@@ -57,8 +58,7 @@ _BALANCED: Final = 3.0
 _MEAN_LOSS: Final = 0.75
 
 
-@dataclass(frozen=True)
-class Adder:
+class Adder(Struct, frozen=True):
     """An adder of `at_once` products; each, and the sum, may be off by `unit`, relative."""
 
     at_once: int
@@ -76,8 +76,7 @@ def _adder_for(op: Op) -> Adder:
     return Adder(1, 2.0**-24) if dot_form(op).precision == "ieee" else Adder(8, 2.0**-23)
 
 
-@dataclass(frozen=True, slots=True)
-class _Factor:
+class _Factor(Struct, frozen=True):
     """A factor or the addend of a product.
 
     `center` are the numbers that the planes lie around, `sizes` their magnitudes, `planes` those of

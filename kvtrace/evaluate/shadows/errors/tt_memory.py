@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 
 from kvtrace.evaluate.arguments import Storage, TensorArgument
 from kvtrace.evaluate.errors import Undecided
@@ -40,8 +40,7 @@ StoragePlanes = tuple[int, int, Array]
 """Planes of a storage: the elements' size, the first element's offset in bytes, and the planes."""
 
 
-@dataclass(frozen=True)
-class _PlanesElement(ElementType):
+class _PlanesElement(ElementType, frozen=True):
     """The type of planes as an element: it counts `size` bytes, like the element they belong to."""
 
     size: int = 4
@@ -112,8 +111,7 @@ _SUMMED: Final = (("size", np.float64), ("number", np.float64))
 _FLUSHED: Final = {FLOAT32: 3 * smallest_of(FLOAT32)}
 
 
-@dataclass(frozen=True, slots=True)
-class _Sums:
+class _Sums(Struct, frozen=True):
     """Totals of the atomic additions to each element of a storage, and the storage's elements."""
 
     count: Array

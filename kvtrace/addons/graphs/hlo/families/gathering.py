@@ -5,11 +5,11 @@ nearest element, a write outside is dropped.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from types import EllipsisType, NoneType
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from kvtrace.addons.graphs.hlo.arguments import (
     Shape,
@@ -59,8 +59,7 @@ from kvtrace.addons.graphs.hlo.views import viewed
 from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DataIndex:
+class DataIndex(Struct, frozen=True, eq=False):
     """A basic index, then positions (data) along axes of its result, as `gather` takes them."""
 
     window: Window

@@ -4,10 +4,10 @@ A basic index returns a view; an assignment through it is a `dynamic_update_slic
 are adjacent, else a `select` between the padded value and the old elements.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from kvtrace.addons.graphs.hlo.arguments import Shape
 from kvtrace.addons.graphs.hlo.builders import METHODS, implements
@@ -32,8 +32,7 @@ from kvtrace.addons.graphs.hlo.views import viewed
 from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """A basic index of a tensor of one shape: the elements, and the result's shape.
 
     Attributes:
