@@ -65,6 +65,13 @@ class Seen:
         bits = integer_bits(op.results[0].type) or 64
         self._wraps[op.index] = (scope.linear, bits, ideal, plain)
 
+    def visible_wrap(self, op: int) -> VisibleWrap | None:
+        """Return the first visible wrap of an op (an index) or of what changed its numbers."""
+        origins = self.reached.get(op, set()) | {op}
+        return next(
+            (wrap for origin, wrap in self.visible_wraps.items() if origin in origins), None
+        )
+
     def clear_lanes(self) -> None:
         """Delete the recorded numbers of all lanes after the evaluation has ended."""
         self._wraps.clear()

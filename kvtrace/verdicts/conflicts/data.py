@@ -22,25 +22,24 @@ from kvtrace.verdicts.contents.loaded import depends_on
 
 def data_behind(bound: BoundCall, sharers: Sequence[Sharer]) -> Undecided | None:
     """Return Undecided if loaded or untracked data determines addresses or masks, else None."""
-    source_phrases: dict[str, None] = {}
-    unrecorded: dict[TensorArgument, None] = {}
+    phrases: list[str] = []
+    unrecorded: list[TensorArgument] = []
     in_address = False
     for access in (sharer.access for sharer in sharers):
         atoms = access.offset.atoms() | access.active.atoms()
         for symbol in in_order(_loaded_symbols(atoms)):
             tensors = _sources(bound, symbol)
+            phrases += [f"the contents of {tensor.name}" for tensor in tensors]
             if not tensors:
-                source_phrases[str(symbol.key[-1] if isinstance(symbol.key, tuple) else "data")] = (
-                    None
-                )
-            source_phrases.update(dict.fromkeys(f"the contents of {t.name}" for t in tensors))
-            hidden = [t for t in tensors if t.storage.data is None]
-            unrecorded.update(dict.fromkeys(hidden))
+                phrases.append(str(symbol.key[-1] if isinstance(symbol.key, tuple) else "data"))
+            hidden = [tensor for tensor in tensors if tensor.storage.data is None]
+            unrecorded += hidden
             in_address = in_address or (bool(hidden) and symbol in access.offset.atoms())
-        source_phrases.update((opaque.reason, None) for opaque in in_order(access.active.opaques()))
+        phrases += [opaque.reason for opaque in in_order(access.active.opaques())]
     if unrecorded:
-        return Undecided(depends_on(unrecorded), evaluating=not in_address)
-    return Undecided(f"it depends on {' and '.join(source_phrases)}") if source_phrases else None
+        return Undecided(depends_on(dict.fromkeys(unrecorded)), evaluating=not in_address)
+    reason = f"it depends on {' and '.join(dict.fromkeys(phrases))}"
+    return Undecided(reason) if phrases else None
 
 
 def is_loaded(atoms: Iterable[Atom]) -> bool:
@@ -56,13 +55,13 @@ def _loaded_symbols(atoms: Iterable[Atom]) -> Iterator[Symbol]:
 
 def _sources(bound: BoundCall, symbol: Symbol) -> tuple[TensorArgument, ...]:
     """Return the tensors that an integer was loaded from, or that its atomic updates."""
-    index = symbol.key[0] if isinstance(symbol.key, tuple) else symbol.key
     load_sources = bound.contents.sources(symbol)
-    atomic_arguments = (s.access.argument for s in sharers_of(bound) if s.access.op.index == index)
-    atomic_tensors = [
-        bound.call.arguments[argument] for argument in atomic_arguments if argument is not None
-    ]
-    return load_sources or tuple(a for a in atomic_tensors if isinstance(a, TensorArgument))
+    if load_sources:
+        return load_sources
+    op_index = symbol.key[0] if isinstance(symbol.key, tuple) else symbol.key
+    atomics = (s.access for s in sharers_of(bound) if s.access.op.index == op_index)
+    arguments = (bound.call.arguments[a.argument] for a in atomics if a.argument is not None)
+    return tuple(argument for argument in arguments if isinstance(argument, TensorArgument))
 
 
 def assumption_of(
@@ -93,19 +92,20 @@ def assumption_of(
 def _largest_indices(
     bound: BoundCall, pair: tuple[Sharer, Sharer], contents: set[Symbol]
 ) -> Iterator[int]:
-    """Yield, descending, the values of an index below the next larger factor of its address."""
-    limits = set()
+    """Yield, descending, the values up to which an index stays below a larger factor of an address.
+
+    That is 300 for `4 * index + 1204 * program`: an index of 301 is in the next program's part.
+    """
+    largest = set[int]()
     for sharer in pair:
         coefficients = bound.ranges.form(sharer.access.offset).coefficients
         for symbol in contents:
             factor = abs(coefficients.get((symbol,), 0))
             if not factor:
                 continue
-            factors = (abs(larger) for variable, larger in coefficients.items() if variable)
-            limits |= {
-                larger_factor // factor - 1 for larger_factor in factors if larger_factor > factor
-            }
-    yield from sorted(limits, reverse=True)
+            others = (abs(other) for variable, other in coefficients.items() if variable)
+            largest |= {other // factor - 1 for other in others if other > factor}
+    yield from sorted(largest, reverse=True)
 
 
 def _prevents_race(
@@ -115,7 +115,7 @@ def _prevents_race(
     span: Interval,
     axes: Sequence[Symbol],
 ) -> bool:
-    """Return whether loaded values in a span exclude a race and any wrap-around."""
+    """Return whether no race and no wrap-around is possible with loaded values in a span."""
     ranges = bound.ranges.supposing({(symbol.kind, symbol.key): span for symbol in contents})
     sides = []
     for access in (sharer.access for sharer in pair):

@@ -12,8 +12,8 @@ reported only if such an evaluation confirms it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -48,66 +48,95 @@ _AFFECTED_TEXTS: Final = {
     "index": "the index that is stored by",
 }
 
+_CALLED: Final = "it is computed in a called function, or for its arguments"
 _CUT: Final = "an operand was cut to fewer bits, and the result is read as an unsigned number"
 _UNSIGNED: Final = "it computes with unsigned integers that may be large"
 
 
+class _Judgment(NamedTuple):
+    """A verdict, the op that accesses memory, and the use that the verdict is on.
+
+    Without a use the verdict is on all integers that the op depends on.
+    """
+
+    verdict: Verdict
+    access: Op
+    use: Use | None = None
+
+
 def judge(bound: BoundCall) -> Iterable[Verdict]:
     """Return the worst verdict for each op that may wrap around with an effect on an access."""
-    worst: dict[int, tuple[Verdict, Op]] = {}
-    values: dict[int, set[Value]] = defaultdict(set)
-    replays = _Replays(bound)
-    verdicts: list[tuple[Use | None, Op, Verdict | None]] = [
-        (use, use.access.op, _judge_use(bound, use, replays)) for use in uses(bound.call.module)
-    ]
-    verdicts += [
-        (None, access.op, _judge_called_access(bound, access))
-        for access in bound.summary.accesses
-        if access.calls
-    ]
-    doubts = ((_UNSIGNED, True, _may_load_large_unsigned), (_CUT, False, _has_negative_cut))
-    verdicts += [
-        (None, access.op, _unknown(bound, arithmetic, reason, evaluating=evaluating))
-        for reason, evaluating, is_doubtful in doubts
-        for arithmetic in bound.summary.arithmetic
-        if not arithmetic.calls and is_doubtful(bound, arithmetic)
-        for access in bound.summary.accesses
-        if arithmetic.op.index in feeding(access.op, bound.call.module)
-    ]
-    doubtful_ops = {
-        op for _, op, verdict in verdicts if verdict is None or verdict.verdict != "proven"
+    judgments = [*_judged_uses(bound), *_called_accesses(bound), *_doubtful_arithmetic(bound)]
+    doubtful_accesses = {
+        judgment.access for judgment in judgments if judgment.verdict.verdict != "proven"
     }
-    for use, op, verdict in verdicts:
-        if verdict is None:
-            continue
+    worst: dict[int, _Judgment] = {}
+    values: dict[int, set[Value]] = defaultdict(set)
+    for judgment in judgments:
+        verdict, access, use = judgment
         if (
             verdict.verdict == "proven"
-            and op in doubtful_ops
+            and access in doubtful_accesses
             and not (use is not None and bound.ranges.truth(use.right))
         ):
             continue  # the proof assumes active lanes that another use may have decided wrongly
-        values[verdict.op.index].update(op.operands if use is None else (use.value,))
-        previous = worst.get(verdict.op.index)
-        if previous is None or RANK.index(verdict.verdict) > RANK.index(previous[0].verdict):
-            worst[verdict.op.index] = verdict, op
+        index = verdict.op.index
+        values[index].update(access.operands if use is None else (use.value,))
+        if index not in worst or _rank(verdict) > _rank(worst[index].verdict):
+            worst[index] = judgment
     return _with_evaluation(bound, list(worst.values()), values)
 
 
-def _may_load_large_unsigned(bound: BoundCall, arithmetic: Arithmetic) -> bool:
-    """Return whether an op uses loaded unsigned integers that its formula has as negative.
+def _rank(verdict: Verdict) -> int:
+    return RANK.index(verdict.verdict)
 
-    The IR does not distinguish unsigned integers, but the type of their tensor does.
-    """
+
+def _judged_uses(bound: BoundCall) -> Iterator[_Judgment]:
+    replays = _Replays(bound)
+    for use in uses(bound.call.module):
+        yield _Judgment(_judge_use(bound, use, replays), use.access.op, use)
+
+
+def _called_accesses(bound: BoundCall) -> Iterator[_Judgment]:
+    """Yield unknown for accesses in called functions whose integers may wrap."""
+    for access in bound.summary.accesses:
+        wrapping = bound.may_wrap(access) if access.calls else None
+        if wrapping is not None:
+            yield _Judgment(_unknown(bound, wrapping[0], _CALLED), access.op)
+
+
+def _doubtful_arithmetic(bound: BoundCall) -> Iterator[_Judgment]:
+    """Yield unknown for accesses that depend on arithmetic whose formulas may be wrong."""
+    in_kernel = [arithmetic for arithmetic in bound.summary.arithmetic if not arithmetic.calls]
+    verdicts = [_unknown(bound, a, _UNSIGNED) for a in in_kernel if _is_large_unsigned(bound, a)]
+    verdicts += [
+        _unknown(bound, a, _CUT, evaluating=False) for a in in_kernel if _is_negative_cut(bound, a)
+    ]
+    for verdict in verdicts:
+        for access in bound.summary.accesses:
+            if verdict.op.index in feeding(access.op, bound.call.module):
+                yield _Judgment(verdict, access.op)
+
+
+def _is_large_unsigned(bound: BoundCall, arithmetic: Arithmetic) -> bool:
+    """Return whether an op uses loaded unsigned integers that its formula has as negative."""
     low, _ = signed_range(arithmetic.bits)
     return any(
-        atom.low == low
-        and bound.ranges.of(atom)[0] < 0
-        and any(tensor.dtype[0] == "u" for tensor in bound.contents.sources(atom))
+        atom.low == low and _is_negative_unsigned(bound, atom)
         for atom in arithmetic.result.symbols("content")
     )
 
 
-def _has_negative_cut(bound: BoundCall, arithmetic: Arithmetic) -> bool:
+def _is_negative_unsigned(bound: BoundCall, content: Symbol) -> bool:
+    """Return whether formulas have an integer from an unsigned tensor as negative.
+
+    The IR does not distinguish unsigned integers, but the type of their tensor does.
+    """
+    tensors = bound.contents.sources(content)
+    return any(tensor.dtype[0] == "u" for tensor in tensors) and bound.ranges.of(content)[0] < 0
+
+
+def _is_negative_cut(bound: BoundCall, arithmetic: Arithmetic) -> bool:
     """Return whether formulas have a truncated operand as negative whose sum is read as unsigned.
 
     Of 200 that was truncated to 8 bits they have -56, twice of which fits 8 bits; 400 does not.
@@ -130,9 +159,7 @@ class _Replays:
         """Run a program (linear id); return a visible wrap that a use depends on, else None."""
         if program not in self._seen:
             self._seen[program], _ = followed(self._bound.call, (program,), WITNESS_LANES)
-        seen = self._seen[program]
-        origins = seen.reached.get(use.arithmetic.op.index, set()) | {use.arithmetic.op.index}
-        return next((wrap for op, wrap in seen.visible_wraps.items() if op in origins), None)
+        return self._seen[program].visible_wrap(use.arithmetic.op.index)
 
 
 def wraps(bound: BoundCall, access: Access) -> bool:
@@ -149,16 +176,6 @@ def wraps(bound: BoundCall, access: Access) -> bool:
         use.access.op is access.op and not _is_proven_right(bound, use)
         for use in uses(bound.call.module)
     )
-
-
-def _judge_called_access(bound: BoundCall, access: Access) -> Verdict | None:
-    """Return unknown if integers of an access in a called function may wrap, else None."""
-    wrapping = bound.may_wrap(access)
-    if wrapping is None:
-        return None
-    arithmetic, _ = wrapping
-    reason = "it is computed in a called function, or for its arguments"
-    return _unknown(bound, arithmetic, reason, evaluating=True)
 
 
 def _is_proven_right(bound: BoundCall, use: Use) -> bool:
@@ -178,26 +195,33 @@ def _decide_use(bound: BoundCall, use: Use, given: Given) -> Decision:
     return decision
 
 
-def _judge_use(bound: BoundCall, use: Use, replays: _Replays) -> Verdict | None:
+def _judge_use(bound: BoundCall, use: Use, replays: _Replays) -> Verdict:
+    """Return proven by formulas, a violation that a replay has shown, or unknown."""
     given = _conditions_of(bound, use)
     if given.is_impossible or not bound.programs:
         return _proven(bound, use, given, "interval")
-    data = [
-        a for a in in_order(use.right.atoms()) if isinstance(a, Symbol) and a.kind in _DATA_KINDS
-    ]
-    if data or _has_large_unsigned(bound, use):
-        return _judge_data_use(bound, use, given, data)
-    decision = _decide_use(bound, use, given)
+    decision = None if _has_large_unsigned(bound, use) else _decide_use(bound, use, given)
     if isinstance(decision, Proven):
         return _proven(bound, use, given, decision.method)
+    atoms = in_order(use.right.atoms())
+    data = [a for a in atoms if isinstance(a, Symbol) and a.kind in _DATA_KINDS]
+    missing = bound.unrecorded(data)
+    if missing:  # the access itself is usually reported, too
+        verdict = _unknown(bound, use.arithmetic, depends_on(missing), evaluating=False)
+        return replace(verdict, unless=None if use.purpose == "index" else use.access.op)
+    if data:
+        point: dict[Symbol | Opaque, int] = dict.fromkeys(data, 0)
+        return _unknown(bound, use.arithmetic, bound.doubts(point).reason)
+    if decision is None:
+        return _unknown(bound, use.arithmetic, "an argument is a large unsigned integer")
     if not isinstance(decision, Refuted):
-        return _unknown(bound, use.arithmetic, decision.reason, evaluating=True)
+        return _unknown(bound, use.arithmetic, decision.reason)
     doubts = bound.doubts(decision.model)
     if doubts:
-        return _unknown(bound, use.arithmetic, doubts.reason, evaluating=True)
+        return _unknown(bound, use.arithmetic, doubts.reason)
     wrap = replays.visible_wrap(use, bound.program_of(decision.model))
     if wrap is None:
-        return _unknown(bound, use.arithmetic, NOT_REPRODUCED, evaluating=True)
+        return _unknown(bound, use.arithmetic, NOT_REPRODUCED)
     return _violation(bound, wrap, decision.method)
 
 
@@ -209,8 +233,7 @@ def _has_large_unsigned(bound: BoundCall, use: Use) -> bool:
     for atom in use.right.atoms():
         if not isinstance(atom, Symbol):
             continue
-        sources = bound.contents.sources(atom) if atom.kind == "content" else ()
-        if any(tensor.dtype[0] == "u" for tensor in sources) and bound.ranges.of(atom)[0] < 0:
+        if atom.kind == "content" and _is_negative_unsigned(bound, atom):
             return True
         if atom.kind == "scalar" and isinstance(atom.key, int):
             argument = bound.call.arguments[atom.key]
@@ -219,27 +242,6 @@ def _has_large_unsigned(bound: BoundCall, use: Use) -> bool:
                 if low == high != argument.value:
                     return True
     return False
-
-
-def _judge_data_use(
-    bound: BoundCall, use: Use, given: Given, data: Sequence[Symbol]
-) -> Verdict | None:
-    """Return the verdict on a use that depends on contents or unknown values.
-
-    A proof may follow from ranges, masks and branches, or recorded contents; else the verdict is
-    unknown, and an evaluation may decide it.
-    """
-    if data and not _has_large_unsigned(bound, use):
-        decision = _decide_use(bound, use, given)
-        if isinstance(decision, Proven):
-            return _proven(bound, use, given, decision.method)
-    missing = bound.unrecorded(data)
-    if missing:  # the access itself is usually reported, too
-        verdict = _unknown(bound, use.arithmetic, depends_on(missing))
-        return replace(verdict, unless=None if use.purpose == "index" else use.access.op)
-    model: dict[Symbol | Opaque, int] = dict.fromkeys(data, 0)
-    reason = bound.doubts(model).reason if data else "an argument is a large unsigned integer"
-    return _unknown(bound, use.arithmetic, reason, evaluating=True)
 
 
 # -- verdicts -----------------------------------------------------------------------------------
@@ -254,7 +256,7 @@ def _proven(bound: BoundCall, use: Use, given: Given, method: str) -> Verdict:
 
 
 def _unknown(
-    bound: BoundCall, arithmetic: Arithmetic, reason: str, *, evaluating: bool = False
+    bound: BoundCall, arithmetic: Arithmetic, reason: str, *, evaluating: bool = True
 ) -> Verdict:
     text = operation_expression(arithmetic.op, bound.summary)
     message = f"whether {text} stays within {arithmetic.bits} bits could not be decided: {reason}"
@@ -268,24 +270,24 @@ def _violation(bound: BoundCall, wrap: VisibleWrap, method: str) -> Verdict:
     op = module.ops[wrap.origin]
     text = operation_expression(op, bound.summary)
     counter = counter_of(op)
-    access = next(
-        (
-            access
-            for access in bound.summary.accesses
-            if access.op is wrap.by or (counter is not None and _is_in(access, op))
-        ),
-        None,
+    affected = (
+        access
+        for access in bound.summary.accesses
+        if access.op is wrap.by
+        or (counter is not None and any(loop.op is op for loop in access.loops))
     )
+    access = next(affected, None)
     argument = None if access is None else bound.name_of(access)
     kind = None if access is None else access.kind
     target = f"a {kind or 'memory access'}" + (f" of {argument}" if argument else "")
     bits = integer_bits((counter or op.results[0]).type)
-    wrap_text = f"{text} is {wrap.ideal:,}, more than {bits} bits hold, and wraps around to "
-    wrap_text += f"{wrap.actual:,}"
-    if bits and wrap.actual < 0 and wrap.ideal >= 1 << bits:
-        wrap_text += f", or {wrap.actual + (1 << bits):,} as an unsigned number"
     if wrap.ideal == wrap.actual:
         wrap_text = f"{text} stays {wrap.ideal:,}, a step of 0, and the loop never ends"
+    else:
+        wrap_text = f"{text} is {wrap.ideal:,}, more than {bits} bits hold, and wraps around to "
+        wrap_text += f"{wrap.actual:,}"
+        if bits and wrap.actual < 0 and wrap.ideal >= 1 << bits:
+            wrap_text += f", or {wrap.actual + (1 << bits):,} as an unsigned number"
     message = f"{wrap_text}; it decides {_AFFECTED_TEXTS[wrap.purpose]} {target}"
     verdict = Verdict(
         RULE, "violation", op, message, method, access=kind, arg=argument, expression=text
@@ -293,12 +295,11 @@ def _violation(bound: BoundCall, wrap: VisibleWrap, method: str) -> Verdict:
     return bound.timed(verdict.at(wrap.witness))
 
 
-def _is_in(access: Access, loop: Op) -> bool:
-    return any(other.op is loop for other in access.loops)
+# -- evaluation -----------------------------------------------------------------------------------
 
 
 def _with_evaluation(
-    bound: BoundCall, judged: list[tuple[Verdict, Op]], values: Mapping[int, Iterable[Value]]
+    bound: BoundCall, worst: Sequence[_Judgment], values: Mapping[int, Iterable[Value]]
 ) -> list[Verdict]:
     """Return verdicts in which undecided ones are replaced by an evaluation, within the budget.
 
@@ -306,63 +307,64 @@ def _with_evaluation(
 
     Args:
         bound: the call.
-        judged: the verdicts, each with the op that accesses memory.
+        worst: the worst verdict on each op.
         values: by index of a verdict's op, the used values that depend on the op.
 
     """
-    verdicts = [verdict for verdict, _ in judged]
+    verdicts = [judgment.verdict for judgment in worst]
     if bound.lanes > bound.budget.lanes:
         return verdicts
+    undecided = {verdict.op for verdict in verdicts if verdict.evaluating}
     for contents in ("integers", "all") if holds_floats(bound.call) else ("integers",):
-        undecided = {verdict.op for verdict, _ in judged if verdict.evaluating}
         if any(verdict.verdict == "unknown" and verdict.op in undecided for verdict in verdicts):
-            verdicts = _evaluated(bound, judged, values, contents)
+            verdicts = _evaluated(bound, worst, values, contents)
     return verdicts
 
 
 def _evaluated(
-    bound: BoundCall, judged: list[tuple[Verdict, Op]], values: Mapping[int, Iterable[Value]],
+    bound: BoundCall, worst: Sequence[_Judgment], values: Mapping[int, Iterable[Value]],
     contents: str,
 ) -> list[Verdict]:  # fmt: skip
-    """Return the verdicts, the undecided ones by an evaluation with contents that `run` takes."""
-    verdicts = [verdict for verdict, _ in judged]
-    undecided = [pair for pair in judged if pair[0].evaluating]
+    """Return the verdicts, the undecided ones by an evaluation with contents that `run` takes.
+
+    Each visible wrap is one violation, at the op that wrapped first.
+    """
     seen, failure = followed(bound.call, None, bound.budget.lanes, contents)
-    decided = [verdict for verdict in verdicts if not verdict.evaluating]
-    violated = {v.op.index for v in decided if v.verdict == "violation"}
-    decided = [
-        v for v in decided if v.op.index not in seen.visible_wraps or v.verdict == "violation"
+    decided = [verdict for verdict, *_ in worst if not verdict.evaluating]
+    violated = {verdict.op.index for verdict in decided if verdict.verdict == "violation"}
+    shown = seen.visible_wraps.keys() - violated
+    verdicts = [verdict for verdict in decided if verdict.op.index not in shown]
+    verdicts += [
+        _violation(bound, wrap, "evaluated")
+        for index, wrap in seen.visible_wraps.items()
+        if index in shown
     ]
-    wraps_ = [wrap for index, wrap in seen.visible_wraps.items() if index not in violated]
-    decided += [_violation(bound, wrap, "evaluated") for wrap in wraps_]
-    for verdict, access in undecided:
+    for verdict, access, _ in worst:
         index = verdict.op.index
-        if index in seen.visible_wraps or not seen.visible_wraps.keys().isdisjoint(
-            seen.reached.get(index, ())
-        ):
-            continue  # the op or an operand has wrapped around, which is reported
+        if not verdict.evaluating or seen.visible_wrap(index) is not None:
+            continue  # it was decided before, or the wrap of the op or an operand is reported
         if failure is not None:
             reason = f"{verdict.reason}; evaluated: {failure}"
-            decided.append(replace(verdict, reason=reason, evaluating=False))
+            verdicts.append(replace(verdict, reason=reason, evaluating=False))
         elif _may_be_missed(bound, seen, verdict.op, values[index]):
-            decided.append(_unknown_after_evaluation(bound, verdict, access))
+            verdicts.append(_unknown_after_evaluation(bound, verdict, access))
         else:
             message = f"{verdict.expression} stays within its width"
             if index in seen.wrapped_ops:
                 message = f"{verdict.expression} wraps around where no access depends on it"
             proven = replace(verdict, verdict="proven", method="evaluated", message=message)
-            decided.append(replace(proven, reason=None, evaluating=False))
-    return decided
+            verdicts.append(replace(proven, reason=None, evaluating=False))
+    return verdicts
 
 
 def _unknown_after_evaluation(bound: BoundCall, verdict: Verdict, access: Op) -> Verdict:
     """Return an unknown verdict whose reason says why the evaluation may have missed a wrap."""
     missing = bound.contents.read_by(feeding(access, bound.call.module))
-    reason = (
-        depends_on(missing) if missing else f"{verdict.reason}, which an evaluation did not see"
-    )
-    unless = access if missing else None
-    return replace(verdict.because(reason), evaluating=False, unless=unless)
+    if missing:
+        unknown = verdict.because(depends_on(missing))
+        return replace(unknown, evaluating=False, unless=access)
+    unknown = verdict.because(f"{verdict.reason}, which an evaluation did not see")
+    return replace(unknown, evaluating=False, unless=None)
 
 
 def _may_be_missed(bound: BoundCall, seen: Seen, op: Op, values: Iterable[Value]) -> bool:

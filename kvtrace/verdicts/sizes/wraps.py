@@ -58,10 +58,7 @@ def is_wrap_confirmed(call: Call | None, use: Use, program: int) -> bool:
     if call is None:
         return True
     seen, failure = followed(call, (program,), _MAX_LANES)
-    op = use.arithmetic.op.index
-    return failure is not None or not seen.visible_wraps.keys().isdisjoint(
-        seen.reached.get(op, set()) | {op}
-    )
+    return failure is not None or seen.visible_wrap(use.arithmetic.op.index) is not None
 
 
 def overflow_text(call: Call, use: Use) -> tuple[str, str]:
