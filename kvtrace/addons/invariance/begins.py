@@ -1,9 +1,10 @@
 """Integers in memory that say where the data of a row begin, as `cu_seqlens` does.
 
-Other rows decide these integers: when an earlier row gets longer, the data of a row move as a
+For rows of 3, 4 and 2 tokens, `cu_seqlens` is [0, 3, 7, 9]. Other rows decide these integers: with
+one more token in the first row they are [0, 4, 8, 10], and the data of the second row move as a
 whole. A value depends on its own row alone if it is unchanged when the row's data and these
-integers move by any distance. Addresses move along; the difference of a begin and an end does not
-change. A begin that is rounded to blocks, or used as a number, does change.
+integers move by any distance. Addresses move along; the difference of an end and a begin (8 - 4)
+does not change. A begin that is rounded to blocks, or used as a number, does change.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from kvtrace.symbolic.functions import Quotient
 from kvtrace.symbolic.terms import Monomial, Substitution, Symbol, Term
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from kvtrace.symbolic.terms import Atom
     from kvtrace.symbolic.trees.tree import Tree
 
 Through = Literal["data", "mask", "address", "guard", "trips", "integer"]
+_THROUGH: Final[Mapping[str, Through]] = {"integer": "integer", "loop": "trips"}
 
 
 class MovingUse(Struct, frozen=True):
@@ -40,8 +42,7 @@ def moving_uses(
 ) -> tuple[list[MovingUse], frozenset[object]]:
     """Return uses of loaded integers by which a row's value depends on other rows' data.
 
-    Also return the tensors of integers that move with the row's data in all uses; empty if there
-    are uses of the first kind.
+    Without any, also return the tensors of integers that move with the row's data in all uses.
 
     Args:
         nodes: All nodes of the stored tree.
@@ -50,30 +51,30 @@ def moving_uses(
         rows: The coordinates that number the rows.
     """
     addresses = [node.detail[1] for node in nodes if node.what == "element" and node.detail[1]]
-    kinds_by_integer = {
-        atom: kind
-        for address in (*addresses, store)
-        for atom, kind in locating_integers(address, rows).items()
-    }
-    begins = {atom for atom, kind in kinds_by_integer.items() if kind == "begin"}
-    tensors = {_tensor(atom) for atom in begins} | _offset_tensors(nodes, guards, rows)
+    kinds: dict[Symbol, str] = {}
+    for address in (*addresses, store):
+        kinds |= locating_integers(address, rows)
+    begins = {integer for integer, kind in kinds.items() if kind == "begin"}
+    tensors = {_tensor(begin) for begin in begins} | _offset_tensors(nodes, guards, rows)
     uses = _changed_uses(nodes, guards, tensors)
     if uses:  # an end may be in another tensor than the begin, at the same place
-        begin_at = {atom.at for atom in begins}
-        end_tensors = {_tensor(atom) for atom in _contents(nodes, guards) if atom.at in begin_at}
+        begin_at = {begin.at for begin in begins}
+        end_tensors = {_tensor(end) for end in _contents(nodes, guards) if end.at in begin_at}
         uses_with_ends = _changed_uses(nodes, guards, tensors | end_tensors)
         if len(uses_with_ends) < len(uses):
             uses, tensors = uses_with_ends, tensors | end_tensors
-    item_numbers = {atom for atom, kind in kinds_by_integer.items() if kind == "item"}
-    uses += [
-        MovingUse(content, "integer", node)
-        for node in nodes
-        if node.what == "op" and node.detail[2].startswith(("f", "bf"))
-        for part in node.parts
-        if part.what == "integer"
-        for content in in_order(item_numbers & part.detail[0].symbols("content"))
-    ]
+    uses += _uses_as_floats(nodes, {integer for integer, kind in kinds.items() if kind == "item"})
     return uses, frozenset() if uses else frozenset(tensors)
+
+
+def _uses_as_floats(nodes: Sequence[Tree], items: Collection[Symbol]) -> Iterator[MovingUse]:
+    """Yield uses of numbers of items as operands of ops on floats."""
+    for node in nodes:
+        if node.what == "op" and node.detail[2].startswith(("f", "bf")):
+            for part in node.parts:
+                if part.what == "integer":
+                    numbers = part.detail[0].symbols("content") & items
+                    yield from (MovingUse(item, "integer", node) for item in in_order(numbers))
 
 
 def stays_when_moved(formula: Condition) -> bool:
@@ -85,39 +86,42 @@ def stays_when_moved(formula: Condition) -> bool:
 def locating_integers(address: Term, rows: Collection[Symbol]) -> dict[Symbol, str]:
     """Return the loaded integers that locate an element: each is a "begin" or an "item".
 
-    A begin is a position on an axis along which the address steps on; an item is the number of an
-    item. Empty if the address has row coordinates themselves.
+    A begin is a position on an axis along which the address steps on: `4 * cu_seqlens[row] + 4 * i`
+    has the factor 4 for both. An item is the number of an item: `4 * size * pages[row] + 4 * i`.
+    Empty if the address has row coordinates themselves.
     """
     atoms_by_factor: dict[tuple[Monomial, int], list[Atom]] = {}
-    factor_of_integer: dict[Symbol, tuple[Monomial, int]] = {}
+    factor_by_integer: dict[Symbol, tuple[Monomial, int]] = {}
     for monomial, number in address.coefficients.items():
         varying_atoms = [atom for atom in monomial if not is_uniform(atom)]
-        uniform_atoms = tuple(atom for atom in monomial if is_uniform(atom))
         if any(atom in rows for atom in varying_atoms):
             return {}
         if len(varying_atoms) == 1:
             (atom,) = varying_atoms
-            atoms_by_factor.setdefault((uniform_atoms, abs(number)), []).append(atom)
+            factor = tuple(atom for atom in monomial if is_uniform(atom)), abs(number)
+            atoms_by_factor.setdefault(factor, []).append(atom)
             if isinstance(atom, Symbol) and atom.kind == "content":
-                factor_of_integer[atom] = (uniform_atoms, abs(number))
+                factor_by_integer[atom] = factor
+
+    def has_step(factor: tuple[Monomial, int]) -> bool:
+        return any(map(_is_step, atoms_by_factor.get(factor, ())))
+
+    def is_of_row(integer: Symbol) -> bool:
+        return not integer.within().isdisjoint(rows)
+
     kinds = {
-        atom: "begin" if any(map(_is_step, atoms_by_factor[factor])) else "item"
-        for atom, factor in factor_of_integer.items()
-        if not atom.within().isdisjoint(rows)
+        integer: "begin" if has_step(factor) else "item"
+        for integer, factor in factor_by_integer.items()
+        if is_of_row(integer)
     }
-    for (uniform_atoms, factor), atoms in atoms_by_factor.items():
-        for atom in atoms:
-            if isinstance(atom, Quotient) and (divisor := atom.arguments[1].constant):
-                steps = (
-                    *atoms_by_factor[uniform_atoms, factor],
-                    *atoms_by_factor.get((uniform_atoms, factor // divisor), ()),
-                )
-                if any(map(_is_step, steps)):
-                    kinds |= {
-                        symbol: "begin"
-                        for symbol in atom.term.symbols("content")
-                        if not symbol.within().isdisjoint(rows)
-                    }
+    for (uniform_atoms, number), atoms in atoms_by_factor.items():
+        for atom in atoms:  # as in 64 * (begin // 16) + 4 * i
+            divisor = atom.arguments[1].constant if isinstance(atom, Quotient) else None
+            if divisor and (
+                has_step((uniform_atoms, number)) or has_step((uniform_atoms, number // divisor))
+            ):
+                contents = atom.term.symbols("content")
+                kinds |= {content: "begin" for content in contents if is_of_row(content)}
     return kinds
 
 
@@ -130,9 +134,9 @@ def _is_step(atom: Atom) -> bool:
 def _offset_tensors(
     nodes: Sequence[Tree], guards: Sequence[Condition], rows: Collection[Symbol]
 ) -> set[object]:
-    """Return tensors of offsets: tensors of which a row's entry and the next row's are read.
+    """Return tensors of which a row's entry and the next row's are read: `t[row]`, `t[row + 1]`.
 
-    A row ends where the next row begins: an offset is the sum of all lengths before it.
+    These are offsets: a row ends where the next row begins, at the sum of all lengths before it.
     """
     indices_by_tensor: dict[object, list[Term]] = {}
     for content in _contents(nodes, guards):
@@ -142,11 +146,16 @@ def _offset_tensors(
         tensor
         for tensor, indices in indices_by_tensor.items()
         for index, other_index in itertools.permutations(indices, 2)
-        if (distance := (index - other_index).constant)
-        and any(
-            len(monomial) == 1 and not monomial[0].within().isdisjoint(rows) and number == distance
-            for monomial, number in index.coefficients.items()
-        )
+        if (distance := (index - other_index).constant) and distance in _row_steps(index, rows)
+    }
+
+
+def _row_steps(index: Term, rows: Collection[Symbol]) -> set[int]:
+    """Return the distances between the entries of a row and of the next row."""
+    return {
+        number
+        for monomial, number in index.coefficients.items()
+        if len(monomial) == 1 and not monomial[0].within().isdisjoint(rows)
     }
 
 
@@ -159,8 +168,7 @@ def _changed_uses(
     uses = []
     moved_formulas = _MovedFormulas(tensors)
     for node in nodes:
-        through: Through = "integer" if node.what == "integer" else "data"
-        through = "trips" if node.what == "loop" else through
+        through = _THROUGH.get(node.what, "data")
         for formula in node.formulas():
             if node.what == "element" and formula is node.detail[1]:
                 changed = moved_formulas.changing_content_of_address(formula)
@@ -168,11 +176,11 @@ def _changed_uses(
                 changed = moved_formulas.changing_content(formula)
             if changed is not None:
                 uses.append(MovingUse(changed, through, node))
-    integers = map(moved_formulas.changing_content, guards)
-    return [
-        *uses,
-        *(MovingUse(integer, "guard", None) for integer in integers if integer is not None),
-    ]
+    for guard in guards:
+        changed = moved_formulas.changing_content(guard)
+        if changed is not None:
+            uses.append(MovingUse(changed, "guard", None))
+    return uses
 
 
 class _MovedFormulas:
@@ -197,14 +205,12 @@ class _MovedFormulas:
         contents = self._contents(address)
         if not contents:
             return None
-        other_summands = Term(
-            {
-                monomial: number
-                for monomial, number in address.coefficients.items()
-                if not any(atom in contents for atom in monomial)
-            }
-        )
-        return self.changing_content(other_summands)
+        other_summands = {
+            monomial: number
+            for monomial, number in address.coefficients.items()
+            if not any(atom in contents for atom in monomial)
+        }
+        return self.changing_content(Term(other_summands))
 
     def _contents(self, formula: Term | Condition) -> list[Symbol]:
         return [atom for atom in formula.symbols("content") if _tensor(atom) in self._tensors]

@@ -42,9 +42,9 @@ from kvtrace.addons.invariance.exponentials import Exponentials, unrounded_const
 from kvtrace.addons.invariance.formulas import rounded_once
 from kvtrace.addons.invariance.loaded_integers import (
     SMALL,
-    is_beyond,
     is_rare,
     is_sum_of_integers,
+    may_exceed_int64,
     with_integers_of_all_sizes,
 )
 from kvtrace.addons.invariance.numbers import (
@@ -214,7 +214,7 @@ class FieldEvaluator(RepeatedValues):
     # -- formulas --------------------------------------------------------------------------------
 
     def _integer(self, term: Term, *, is_address: bool = False) -> NDArray[np.int64]:
-        if not is_address and is_beyond(term):  # those that lead to addresses are small
+        if not is_address and may_exceed_int64(term):  # those that lead to addresses are small
             raise NotEvaluated("it has integers beyond 64 bits")
         try:
             return np.asarray(term.values(self._env, self.content), np.int64)
@@ -222,7 +222,7 @@ class FieldEvaluator(RepeatedValues):
             raise NotEvaluated(f"it depends on {error}") from error
 
     def _truth(self, condition: Condition) -> NDArray[np.bool_]:
-        if is_beyond(condition):
+        if may_exceed_int64(condition):
             raise NotEvaluated("it has integers beyond 64 bits")
         try:
             return np.asarray(condition.values(self._env, self.content))

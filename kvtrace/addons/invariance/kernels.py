@@ -70,7 +70,7 @@ class Kernel:
         self._growing = growing
         self._recorded = recorded
         self._loads: dict[Tree, set[int]] = {}
-        self._here = this_call_only
+        self._this_call_only = this_call_only
         self.bound = BoundCall(without_contents(call) if this_call_only else call)
         self.summary = self.bound.summary
         arguments = self.summary.module.main.arguments
@@ -82,7 +82,7 @@ class Kernel:
     @cached_property
     def sizes(self) -> Ranges:
         """The assumed ranges of scalars in any call: at least 1 if the recorded number is."""
-        if self._here:
+        if self._this_call_only:
             return self.bound.ranges
         ranges = {
             ("scalar", symbol.key): (min(low, 1), symbol.high)
@@ -193,23 +193,11 @@ class Kernel:
             TooLarge: the tree has too many nodes or levels, or the deadline has passed.
 
         """
-        term, condition = self._simplified(output, this_call_only=this_call_only)
         if bound:
-            renamed = self._renamed(output)
-            elements = ElementTrees(
-                self.summary,
-                lambda each: renamed(self._as_bound(term(each), indexed)),
-                lambda each: self._as_bound_condition(condition(each), indexed).substitute(renamed),
-                self.name,
-                self._with_fixed_strides if indexed else lambda _, offset: offset,
-                self._floats() if self._here else {},
-                self._wrapping if self._here else (),
-                self._deadline,
-            )
+            elements = self._bound_elements(output, indexed=indexed, this_call_only=this_call_only)
         else:
-            elements = ElementTrees(
-                self.summary, term, condition, self.name, deadline=self._deadline
-            )
+            simplified = self._simplified(output, this_call_only=this_call_only)
+            elements = ElementTrees(self.summary, *simplified, self.name, deadline=self._deadline)
         try:
             result = elements.stored(access, lanes_of(access.shape))
         except RecursionError as error:
@@ -219,6 +207,28 @@ class Kernel:
             raise
         self._loads.setdefault(result, set()).update(elements.loads)
         return result
+
+    def _bound_elements(
+        self, output: Output, *, indexed: bool, this_call_only: bool
+    ) -> ElementTrees:
+        """Return what makes trees with the call's scalars and the coordinates of bound trees."""
+        simple_term, simple_condition = self._simplified(output, this_call_only=this_call_only)
+        renamed = self._renamed(output)
+
+        def bound_term(term: Term) -> Term:
+            return renamed(self._as_bound(simple_term(term), indexed))
+
+        def bound_condition(condition: Condition) -> Condition:
+            bound = self._as_bound_condition(simple_condition(condition), indexed)
+            return bound.substitute(renamed)
+
+        return ElementTrees(
+            self.summary, bound_term, bound_condition, self.name,
+            self._with_fixed_strides if indexed else lambda _, offset: offset,
+            self._floats() if self._this_call_only else {},
+            self._wrapping if self._this_call_only else (),
+            self._deadline,
+        )  # fmt: skip
 
     @cached_property
     def _wrapping(self) -> frozenset[int]:
@@ -243,17 +253,13 @@ class Kernel:
     def _floats(self) -> dict[int, tuple[str, int]]:
         """Return the floats of the call, by their arguments' positions: their types and bits."""
         floats = {}
-        arguments = self.summary.module.main.arguments
-        for position, (value, argument) in enumerate(
-            zip(arguments, self.call.arguments, strict=False)
-        ):
-            kind = str(value.type)
-            if (
-                isinstance(argument, ScalarArgument)
-                and argument.value is not None
-                and kind in FORMATS
-            ):
-                floats[position] = (kind, bits_from_float(float(argument.value), kind))
+        parameters = self.summary.module.main.arguments
+        pairs = zip(parameters, self.call.arguments, strict=False)
+        for position, (parameter, argument) in enumerate(pairs):
+            kind = str(parameter.type)
+            value = argument.value if isinstance(argument, ScalarArgument) else None
+            if value is not None and kind in FORMATS:
+                floats[position] = (kind, bits_from_float(float(value), kind))
         return floats
 
     def loads_of(self, tree: Tree) -> frozenset[int]:
@@ -276,12 +282,12 @@ class Kernel:
     def active(self, output: Output) -> Condition:
         """Return the condition of a store over the coordinates of bound trees."""
         renamed = self._renamed(output)
-        coordinates = (axis.coordinate for axis in output.axes)
-        ranges = (part for symbol in coordinates for part in _within(renamed(symbol.term), symbol))
-        active = Simplifier(output, self.sizes).active.substitute(renamed)
-        condition = conjunction((active, *(bound.substitute(renamed) for bound in _ranges(output))))
-        condition = conjunction((condition, *ranges))
-        return self._as_bound_condition(condition, indexed=False)
+        conditions = [Simplifier(output, self.sizes).active, *_facts_of_coordinates(output)]
+        conditions = [condition.substitute(renamed) for condition in conditions]
+        for symbol in (axis.coordinate for axis in output.axes):
+            index = renamed(symbol.term)
+            conditions += at_least(index, symbol.low), at_least(as_term(symbol.high), index)
+        return self._as_bound_condition(conjunction(conditions), indexed=False)
 
     def _renamed(self, output: Output) -> Substitution:
         """Return the substitution of an output's coordinates by those of bound trees."""
@@ -299,20 +305,22 @@ class Kernel:
     def _with_fixed_strides(self, argument: int, offset: Term) -> Term:
         """Return an offset with strides that do not depend on the batch size.
 
-        An offset that is not a sum of the tensor's strides is returned unchanged. The stride of an
-        axis with one element counts only if the axis grows with the batch.
+        With the byte strides 24 and 8 the offset 40 is at the indices (1, 2). An offset that is not
+        a sum of the tensor's strides is returned unchanged. The stride of an axis with one element
+        counts only if the axis grows with the batch.
         """
         tensor = self.tensor(argument)
         last = None if tensor is None else last_axis(tensor)
         if tensor is None or last is None:
             return offset
         offset = with_remainders(offset)
-        size, units, tensor_size = tensor.element.bytes, fixed_steps(tensor), prod(tensor.shape)
         growing = self._growing.get(argument, ())
         axes = [
-            (stride * size, units[axis])
-            for axis, (extent, stride) in enumerate(zip(tensor.shape, tensor.strides, strict=True))
-            if (extent > 1 or (axis in growing and stride >= tensor_size))
+            (stride * tensor.element.bytes, fixed_stride)
+            for axis, (extent, stride, fixed_stride) in enumerate(
+                zip(tensor.shape, tensor.strides, fixed_steps(tensor), strict=True)
+            )
+            if (extent > 1 or (axis in growing and stride >= prod(tensor.shape)))
             and stride > 0
             and axis != last
         ]
@@ -322,8 +330,8 @@ class Kernel:
             sign, remaining = (1, number) if number > 0 else (-1, -number)
             fixed_offset = 0
             for stride, fixed_stride in axes:
-                count, remaining = divmod(remaining, stride)
-                fixed_offset += count * fixed_stride
+                index, remaining = divmod(remaining, stride)
+                fixed_offset += index * fixed_stride
             summands[monomial] = sign * (fixed_offset + remaining)
         return Term(summands)
 
@@ -441,24 +449,20 @@ class Kernel:
         output = self.tensor(argument)
         if output is None:
             return frozenset()
-        steps = {axis.step for axis in rows}
-        row_extents: set[int] = set()
-        other_extents = {1}
+        row_steps = {axis.step for axis in rows}
+        row_extents, other_extents = set[int](), {1}
         for extent, stride in zip(output.shape, output.strides, strict=True):
-            (row_extents if stride * output.element.bytes in steps else other_extents).add(extent)
-        row_extents -= other_extents
+            is_row = stride * output.element.bytes in row_steps
+            (row_extents if is_row else other_extents).add(extent)
+        row_counts = row_extents - other_extents
         return frozenset(
             self.names[position]
             for position, tensor in enumerate(self.call.arguments[: len(self.names)])
-            if isinstance(tensor, TensorArgument) and not row_extents.isdisjoint(tensor.shape)
+            if isinstance(tensor, TensorArgument) and not row_counts.isdisjoint(tensor.shape)
         )
 
 
-def _within(index: Term, symbol: Symbol) -> tuple[Condition, Condition]:
-    return at_least(index, symbol.low), at_least(as_term(symbol.high), index)
-
-
-def _ranges(output: Output) -> Iterator[Condition]:
+def _facts_of_coordinates(output: Output) -> Iterator[Condition]:
     """Yield an output's facts that have only coordinates and scalars."""
     for fact in output.facts:
         symbols = [atom for atom in fact.atoms() if isinstance(atom, Symbol)]

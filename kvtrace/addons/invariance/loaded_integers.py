@@ -21,7 +21,7 @@ SMALL: Final = 8
 _SPREAD: Final = np.asarray(
     [*range(-8, 0), *(sign * ((5 << n) + n) for n in range(1, 60) for sign in (-1, 1))], np.int64
 )
-"""Further values of integers that are data alone: negative ones, and of all magnitudes."""
+"""Further values of integers that are data alone: -8 to -1, ±11, ±22, ±43 and so on to 5 · 2^59."""
 _BEYOND_INT64: Final = 1 << 63
 _SMALL_FACTORS: Final = 1 << 12
 
@@ -31,16 +31,23 @@ def data_keys(trees: Iterable[Tree], store_conditions: Iterable[Condition]) -> f
 
     No address, mask, loop bound or store condition depends on these integers.
     """
-    data, placing = set[object](), set[object]()
-    for node in (node for tree in trees for node in tree.walk()):
-        keys = data if node.what in ("integer", "condition") else placing
-        keys |= {atom.key for formula in node.formulas() for atom in formula.symbols("content")}
-    placing |= {atom.key for formula in store_conditions for atom in formula.symbols("content")}
+    data, placing = set[object](), _loaded_keys(store_conditions)
+    for tree in trees:
+        for node in tree.walk():
+            keys = data if node.what in ("integer", "condition") else placing
+            keys.update(_loaded_keys(node.formulas()))
     return frozenset(data - placing)
 
 
+def _loaded_keys(formulas: Iterable[Term | Condition]) -> set[object]:
+    return {atom.key for formula in formulas for atom in formula.symbols("content")}
+
+
 def compared_integers(trees: Iterable[Tree]) -> tuple[int, ...]:
-    """Return the constants of formulas of loaded integers, and their neighbors; sorted."""
+    """Return the constants of formulas of loaded integers, and their neighbors; sorted.
+
+    For `a == 100` these are -101, -100, -99, 99, 100 and 101.
+    """
     constants = {
         term.coefficients.get((), 0)
         for tree in trees for node in tree.walk() for formula in node.formulas()
@@ -51,18 +58,16 @@ def compared_integers(trees: Iterable[Tree]) -> tuple[int, ...]:
     return tuple(sorted(neighbors - {*range(SMALL)}))
 
 
-def is_beyond(formula: Term | Condition) -> bool:
+def may_exceed_int64(formula: Term | Condition) -> bool:
     """Return whether a formula of loaded integers may overflow 64 bits in some part.
 
     Formulas of programs, lanes and trips alone do not overflow in any launch.
     """
-    if not formula.symbols("content"):
-        return False
     parts = [part for atom in formula.atoms() for part in getattr(atom, "arguments", ())]
-    terms = [formula] if isinstance(formula, Term) else []
+    parts += [formula] if isinstance(formula, Term) else []
     return any(
-        not (part.low >= -_BEYOND_INT64 and part.high < _BEYOND_INT64) and part.symbols("content")
-        for part in (*terms, *parts)
+        (part.low < -_BEYOND_INT64 or part.high >= _BEYOND_INT64) and part.symbols("content")
+        for part in parts
     )
 
 
@@ -74,40 +79,34 @@ def is_rare(condition: Condition) -> bool:
 
 
 def _is_of_data(term: Term) -> bool:
-    """Return whether a term is more than the difference of one loaded integer and an index.
+    """Return whether a term has loaded integers, and is more than some beside an index: `a - i`.
 
     Random integers cover such differences: they are small, or from `compared_integers`.
     """
-    monomials = [monomial for monomial in term.coefficients if monomial]
-    of_data = [
-        monomial for monomial in monomials if any(atom.term.symbols("content") for atom in monomial)
-    ]
-    return bool(of_data) and (
-        len(of_data) == len(monomials)
-        or any(
-            len(monomial) > 1 or abs(term.coefficients[monomial]) != 1 or not _is_tried(monomial[0])
-            for monomial in of_data
-        )
+    factors = {monomial: factor for monomial, factor in term.coefficients.items() if monomial}
+    of_data = [m for m in factors if any(atom.term.symbols("content") for atom in m)]
+    has_index = len(of_data) < len(factors)
+    is_covered = has_index and all(
+        len(monomial) == 1 and abs(factors[monomial]) == 1 and _is_tried(monomial[0])
+        for monomial in of_data
     )
+    return bool(of_data) and not is_covered
 
 
 def is_sum_of_integers(term: Term) -> bool:
-    """Return whether a term is a sum of loaded integers, choices and small numbers.
+    """Return whether a term is a sum of loaded integers, choices and numbers, as `a + 2 * b - 1`.
 
     Factors are small, so that they differ modulo the prime of the field.
     """
     return all(
         abs(factor) < _SMALL_FACTORS
-        and (
-            not monomial
-            or (len(monomial) == 1 and (isinstance(monomial[0], Choice) or _is_loaded(monomial[0])))
-        )
+        and (not monomial or (len(monomial) == 1 and _is_integer(monomial[0])))
         for monomial, factor in term.coefficients.items()
     )
 
 
-def _is_loaded(atom: Atom) -> bool:
-    return isinstance(atom, Symbol) and atom.kind == "content"
+def _is_integer(atom: Atom) -> bool:
+    return isinstance(atom, Choice) or (isinstance(atom, Symbol) and atom.kind == "content")
 
 
 def _is_tried(atom: Atom | None) -> bool:
@@ -124,4 +123,5 @@ def _is_tried(atom: Atom | None) -> bool:
 def with_integers_of_all_sizes(integers: NDArray[np.int64], symbol: Symbol) -> NDArray[np.int64]:
     """Return choices for an integer that is only data, half of them negative or large."""
     spread = _SPREAD[(symbol.low <= _SPREAD) & (symbol.high >= _SPREAD)]
-    return np.append(np.tile(integers, 1 + spread.size // integers.size), spread)
+    repetitions = 1 + spread.size // integers.size
+    return np.append(np.tile(integers, repetitions), spread)
