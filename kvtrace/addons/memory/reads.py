@@ -57,9 +57,9 @@ class Unwritten(Struct, eq=False):
 class Reads(Struct, eq=False):
     """The verdicts on all reads at a place: how many of each answer, and the reason.
 
-    `unwritten` has the violations by where the storage came from; `reason` is why the first
-    unknown read is unknown that is not weak, if one is. `spoilings` left values that unknown reads
-    may get, or violations other than the first ones.
+    `unwritten` has the violations by where the storage came from. `reason` is why the first unknown
+    read is unknown, unless that is weak: then a later read's reason replaces it. `spoilings` left
+    values that unknown reads may get, or violations other than the first ones.
     """
 
     answers: Counter[Answer] = field(default_factory=Counter)
@@ -69,7 +69,7 @@ class Reads(Struct, eq=False):
 
     @property
     def is_weak(self) -> bool:
-        """Return whether the storages are not followed or were computed: no reason of its own."""
+        """Return whether the reason is only that storages are not followed or were computed."""
         return self.reason in ("", UNSEEN, HOST) or is_computed(self.reason)
 
     def add(
@@ -133,10 +133,13 @@ def used_reads(call: Call, effect: StorageEffect) -> tuple[ByteRanges, ByteRange
             if access.kind == "store":
                 continue
             if access.argument is None or access.argument in effect.args:
-                for touched, kept in zip((surely, perhaps), _used(access, boxing), strict=True):
-                    touched.include(boxing.touched(access, kept))
-        used = (touched.listed(effect.size) & effect.may_read for touched in (surely, perhaps))
-        return next(used), next(used)
+                surely_used, perhaps_used = _used(access, boxing)
+                surely.include(boxing.touched(access, surely_used))
+                perhaps.include(boxing.touched(access, perhaps_used))
+        return (
+            surely.listed(effect.size) & effect.may_read,
+            perhaps.listed(effect.size) & effect.may_read,
+        )
     except (NoBoxes, TooManyRanges):
         return effect.may_read, effect.may_read
 
@@ -152,7 +155,7 @@ def _used(access: Access, boxing: Boxing) -> tuple[Condition, Condition]:
 
 
 class Use(NamedTuple):
-    """An end of what becomes of a load's lanes, and the conditions that a lane comes there.
+    """A use of a load's lanes, and the conditions that a lane's value comes there.
 
     `store` has the same lanes, lane by lane; None: any other use. A choice whose condition is not
     known keeps no lane `surely`, and each one `perhaps`.
@@ -183,11 +186,9 @@ def uses_of(access: Access, boxing: Boxing) -> Iterator[Use]:
         for use in flow.uses(value):
             if is_choice(use):
                 chosen = boxing.chosen(use, value, access)
-                kept = (
-                    conjunction((surely, chosen or FALSE)),
-                    conjunction((perhaps, chosen or TRUE)),
-                )
-                pending += [(result, *kept) for result in use.results]
+                surely_kept = conjunction((surely, chosen or FALSE))
+                perhaps_kept = conjunction((perhaps, chosen or TRUE))
+                pending += [(result, surely_kept, perhaps_kept) for result in use.results]
             elif use.name in KINDS and KINDS[use.name].kind is Kind.ELEMENTWISE:
                 pending += [(result, surely, perhaps) for result in use.results]
             else:

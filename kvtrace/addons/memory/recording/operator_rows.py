@@ -42,7 +42,7 @@ class UniqueCall(NamedTuple):
     words: tuple[int, ...]
 
 
-class Role(NamedTuple):
+class Parameter(NamedTuple):
     """An argument or a result of a schema: its name, and whether the operator may mutate it."""
 
     name: str | None
@@ -50,14 +50,14 @@ class Role(NamedTuple):
 
 
 #: An argument of which nothing is known.
-_UNKNOWN: Final = Role(None, is_written=True)
+_UNKNOWN: Final = Parameter(None, is_written=True)
 
 
 class OperatorSchema(NamedTuple):
     """The parts of an operator's schema that rows are made of."""
 
-    arguments: tuple[Role, ...] = ()
-    results: tuple[Role, ...] = ()
+    arguments: tuple[Parameter, ...] = ()
+    results: tuple[Parameter, ...] = ()
 
 
 class OperatorRows:
@@ -179,26 +179,25 @@ def _numbers_or_null(content: bytes, kind: Any = None) -> Any:
     """Return 64-bit integers as an array of `kind` (default int64), null where they are -1."""
     if content.count(b"\xff") == len(content):  # the common case, which costs next to nothing
         return pa.nulls(len(content) // 8, kind or pa.int64())
-    known = None
-    if b"\xff" * 8 in content:
-        known = bytes(number != -1 for number in memoryview(content).cast("q"))
+    numbers = memoryview(content).cast("q")
+    known = bytes(number != -1 for number in numbers) if b"\xff" * 8 in content else b""
     if kind == pa.int32():
-        content = array("i", memoryview(content).cast("q")).tobytes()
-    return integers(content, kind, packed(known) if known and 0 in known else None)
+        content = array("i", numbers).tobytes()
+    return integers(content, kind, packed(known) if 0 in known else None)
 
 
 def unique_calls(content: bytes) -> Iterator[UniqueCall]:
     """Yield the unique calls in the format that `_operators.c` writes."""
     offset = 0
 
-    def sized() -> bytes:
+    def next_text() -> str:
         nonlocal offset
         size = int.from_bytes(content[offset : offset + 4], "little")
         offset += 4 + size
-        return content[offset - size : offset]
+        return content[offset - size : offset].decode(errors="replace")
 
     while offset < len(content):
-        name, overload = sized().decode(errors="replace"), sized().decode(errors="replace")
+        name, overload = next_text(), next_text()
         stack, arguments, results, size = _NUMBERS.unpack_from(content, offset)
         offset += _NUMBERS.size
         words = struct.unpack_from(f"<{size // 8}q", content, offset)
@@ -209,36 +208,39 @@ def unique_calls(content: bytes) -> Iterator[UniqueCall]:
 def _operands(
     call: UniqueCall, schema: OperatorSchema, dtypes: Mapping[int, str]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the entries of `operators.tensors` of a unique call."""
+    """Yield the entries of `operators.tensors` of a unique call, which has words for each.
+
+    `place` is the position among arguments or results, and in a list; `kind` is the number of the
+    element type, of dimensions and of the device; `alias` is the number, from 1 on, of the call's
+    first tensor with the same storage, 0: none. Sizes and strides follow.
+    """
     words = call.words
-    is_argument: list[bool] = []
+    are_results: list[bool] = []
     has_failed = bool(schema.results) and not call.results
     offset = 0
     while offset < len(words):
         place, kind, alias, offset_bytes, storage_bytes = words[offset : offset + _HEAD]
         index, item = place & _LOW, place >> 32
-        dimensions, device = (kind & _LOW) >> 8, (kind >> 32) - 1
-        sizes = words[offset + _HEAD : offset + _HEAD + 2 * dimensions]
-        offset += _HEAD + 2 * dimensions
-        is_result = bool(index & _RESULT)
-        entries = schema.results if is_result else schema.arguments
-        position = index & ~_RESULT
-        entry = entries[position] if position < len(entries) else _UNKNOWN
+        dtype, dimensions, device = kind & 0xFF, (kind & _LOW) >> 8, (kind >> 32) - 1
+        shape_at = offset + _HEAD
+        strides_at = shape_at + dimensions
+        offset = strides_at + dimensions
+        is_result, position = bool(index & _RESULT), index & ~_RESULT
+        are_results.append(is_result)
+        parameters = schema.results if is_result else schema.arguments
+        parameter = parameters[position] if position < len(parameters) else _UNKNOWN
         if is_result:
-            role = "viewed" if alias and is_argument[alias - 1] else "created"
+            role = "viewed" if alias and not are_results[alias - 1] else "created"
         else:
-            role = "written" if entry.is_written and not has_failed else "read"
-        is_argument.append(not is_result)
-        name = entry.name
-        if item != _NO_ITEM and name is not None:
-            name = f"{name}[{item}]"
+            role = "written" if parameter.is_written and not has_failed else "read"
+        is_item = item != _NO_ITEM and parameter.name is not None
         yield {
-            "name": name,
+            "name": f"{parameter.name}[{item}]" if is_item else parameter.name,
             "role": role,
-            "dtype": short_dtype(dtypes.get(kind & 0xFF, "?")),
+            "dtype": short_dtype(dtypes.get(dtype, "?")),
             "device": None if device < 0 else device,
-            "shape": list(sizes[:dimensions]),
-            "strides": list(sizes[dimensions:]),
+            "shape": list(words[shape_at:strides_at]),
+            "strides": list(words[strides_at:offset]),
             "offset_bytes": offset_bytes,
             "storage_bytes": storage_bytes,
         }
@@ -251,9 +253,11 @@ def _schema_of_torch(name: str, overload: str) -> OperatorSchema:
         schema = torch._C._get_schema(name, overload)
     except RuntimeError:
         return OperatorSchema()
-    return OperatorSchema(tuple(map(_role, schema.arguments)), tuple(map(_role, schema.returns)))
+    return OperatorSchema(
+        tuple(map(_parameter, schema.arguments)), tuple(map(_parameter, schema.returns))
+    )
 
 
-def _role(entry: Any) -> Role:
+def _parameter(entry: Any) -> Parameter:
     alias = entry.alias_info
-    return Role(entry.name or None, alias is not None and bool(alias.is_write))
+    return Parameter(entry.name or None, alias is not None and bool(alias.is_write))
