@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, structs
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kvtrace.recorded_calls.recorded import Call
-    from kvtrace.schema.trace import Run, Selection
+    from kvtrace.schema.trace import Run, Selection, Trace
     from kvtrace.verdicts.sizes.at_size import ComparedAccess
     from kvtrace.verdicts.sizes.index_tensors import Contract
     from kvtrace.verdicts.sizes.launch_numbers import Numbers
@@ -144,6 +144,25 @@ class _Variant(Struct):
         if len(self.bases) > 4 * _MAX_BASES:
             self.bases = self.chosen_bases()
 
+    def add_text(self, call: Call, row: Mapping[str, Any], program: ProgramText) -> None:
+        """Add what the program's text says of a call, of which `row` is the row in the trace."""
+        from kvtrace.verdicts.sizes.launch_numbers import name_of, numbers_of
+
+        arguments, stack = row["args"] or [], row["stack_id"]
+        names = [name_of(number, call) for number in numbers_of(call)]
+        self.stated.append(program.ties(stack, arguments, names))
+        self.outputs.append(program.sole_outputs(stack, arguments))
+
+    def add_contracts(
+        self, call: Call, contracts: Sequence[Contract], commented: Sequence[Contract]
+    ) -> None:
+        """Add the contracts in a kernel's comments, and violations of those and of the user's."""
+        from kvtrace.verdicts.sizes.index_tensors import violation
+
+        self.assumed |= {contract.text: contract for contract in commented}
+        violations = (violation(contract, call) for contract in (*contracts, *commented))
+        self.broken |= dict.fromkeys(filter(None, violations))
+
     def chosen_bases(self) -> dict[_Key, Call]:
         """Return the largest calls, and for each number the largest call with its largest value."""
         keys = sorted(self.bases, reverse=True)
@@ -214,60 +233,56 @@ def kernel_conditions(
         BadTie: A tie is malformed, or fits the recorded launches of no kernel.
 
     """
-    from kvtrace.recorded_calls.recorded import UnreadyCall, calls_of
-    from kvtrace.verdicts.sizes.index_tensors import violation
-    from kvtrace.verdicts.sizes.launch_numbers import name_of, numbers_of
-
     variants: dict[KernelConditions, _Variant] = {}
     failures: list[str] = []
     for run in selection.runs:
-        columns = ["call_id", "kernel_id", "args", "stack_id"]
-        table = selection.trace.table("calls", (run,), columns=columns)
-        rows = {row["call_id"]: row for row in table.to_pylist()}
-        contracts_of_kernel, contract_errors = _commented_contracts(selection, run)
-        failures += contract_errors
-        program = ProgramText(selection.trace, run)
-        variants_by_kernel: dict[int, _Variant] = {}
-        with progress(f"sizes {run.run_id}") as report:
-            for number, call in enumerate(calls_of(selection.trace, run), start=1):
-                if chosen is not None and call.kernel not in chosen:
-                    continue
-                if isinstance(call, UnreadyCall):
-                    failures.append(f"call {call.call_id} of {call.kernel}: {call.reason}")
-                else:
-                    key = id(call.module.op)
-                    if key not in variants_by_kernel:
-                        conditions = _conditions_of(call)
-                        variants_by_kernel[key] = variants.setdefault(
-                            conditions, _Variant(conditions, ties=tuple(ties))
-                        )
-                    variant, row = variants_by_kernel[key], rows[call.call_id]
-                    call_arguments, stack = row["args"] or [], row["stack_id"]
-                    _add_call(variant, call, run, call_arguments)
-                    names = [name_of(n, call) for n in numbers_of(call)]
-                    variant.stated.append(program.ties(stack, call_arguments, names))
-                    variant.outputs.append(program.sole_outputs(stack, call_arguments))
-                    commented = contracts_of_kernel.get(row["kernel_id"], [])
-                    variant.assumed |= {contract.text: contract for contract in commented}
-                    violations = (
-                        violation(contract, call) for contract in (*contracts, *commented)
-                    )
-                    variant.broken |= dict.fromkeys(filter(None, violations))
-                report(number, table.num_rows)
-    relations = [variant.relations() for variant in variants.values()] if sizes else []
+        failures += _add_calls(variants, selection.trace, run, contracts, tuple(ties), chosen)
+    relations = [variant.relations() for variant in variants.values()] if sizes or ties else []
     unknown = [name for name in sizes or () if not any(own.number(name) for own in relations)]
     if unknown and variants:
         raise BadSetting(
             f"no kernel has a scalar named {', '.join(unknown)}, as given by --at; name an extent "
             "of a tensor as x.shape[0], and an axis of the grid as grid_x."
         )
-    _check_ties(ties, [variant.relations() for variant in variants.values()] if ties else [])
+    _check_ties(ties, relations)
     kernels = []
     with progress("sizes: safe ranges") as report:
         for number, variant in enumerate(variants.values()):
             kernels.append(variant.completed(sizes or {}, contracts, seconds))
             report(number + 1, len(variants))
     return kernels, failures
+
+
+def _add_calls(
+    variants: dict[KernelConditions, _Variant], trace: Trace, run: Run,
+    contracts: Sequence[Contract], ties: tuple[str, ...], chosen: Collection[str] | None,
+) -> Iterator[str]:  # fmt: skip
+    """Add a run's calls to their variants; yield a message for each call left out."""
+    from kvtrace.recorded_calls.recorded import UnreadyCall, calls_of
+
+    table = trace.table("calls", (run,), columns=["call_id", "kernel_id", "args", "stack_id"])
+    rows = {row["call_id"]: row for row in table.to_pylist()}
+    commented, contract_errors = _commented_contracts(trace, run)
+    yield from contract_errors
+    program = ProgramText(trace, run)
+    variants_by_module: dict[int, _Variant] = {}
+    with progress(f"sizes {run.run_id}") as report:
+        for number, call in enumerate(calls_of(trace, run), start=1):
+            if chosen is not None and call.kernel not in chosen:
+                continue
+            if isinstance(call, UnreadyCall):
+                yield f"call {call.call_id} of {call.kernel}: {call.reason}"
+            else:
+                module = id(call.module.op)
+                if module not in variants_by_module:
+                    conditions = _conditions_of(call)
+                    variants.setdefault(conditions, _Variant(conditions, ties=ties))
+                    variants_by_module[module] = variants[conditions]
+                variant, row = variants_by_module[module], rows[call.call_id]
+                _add_call(variant, call, run, row["args"] or [])
+                variant.add_text(call, row, program)
+                variant.add_contracts(call, contracts, commented.get(row["kernel_id"], ()))
+            report(number, table.num_rows)
 
 
 def _check_ties(ties: Sequence[str], relations: Sequence[Relations]) -> None:
@@ -281,18 +296,16 @@ def _check_ties(ties: Sequence[str], relations: Sequence[Relations]) -> None:
             raise BadTie((contradicted or reasons)[0] or text)
 
 
-def _commented_contracts(
-    selection: Selection, run: Run
-) -> tuple[dict[int, list[Contract]], list[str]]:
+def _commented_contracts(trace: Trace, run: Run) -> tuple[dict[int, list[Contract]], list[str]]:
     """Return the contracts in comments by kernel id, and a message for each invalid contract."""
     from kvtrace.verdicts.sizes.index_tensors import BadContract, contract_of, contracts_in
 
     contracts: dict[int, list[Contract]] = {}
     errors: dict[str, None] = {}
     columns = ["kernel_id", "name", "source_artifact"]
-    for row in selection.trace.table("kernels", (run,), columns=columns).to_pylist():
+    for row in trace.table("kernels", (run,), columns=columns).to_pylist():
         digest = row["source_artifact"]
-        source = selection.trace.artifact(digest) if digest else None
+        source = trace.artifact(digest) if digest else None
         for text in contracts_in((source or b"").decode("utf-8", "replace")):
             try:
                 contracts.setdefault(row["kernel_id"], []).append(contract_of(text))

@@ -65,36 +65,40 @@ def judge_runs(
     judged = (*RULES, *KERNEL_RULES)
     observed = observed_rules(trace, runs, judged)
     rules = rule_ids(names, observed)
-    failures: list[str] = []
-    recipe = partial(sanitizer, rules)
-    outcomes: Iterable[Outcome] = ()
-    if any(name in RULES for name in rules):
-        outcomes = _judge_here(selection, recipe) if engine is None else engine(selection, [recipe])
-    for outcome in outcomes:
-        for error in outcome.errors:
-            raise error
-        failures += outcome.failures
+    failures = [*_judge_calls(selection, rules, engine)]
     for run in runs:
         judge_by_kernel(trace, run, rules, names)
         failures += removed_loads(trace, run) if "out-of-bounds" in rules else ()
     added_ids = (rule for _, added in added_rules() for rule in added.rules)
     known_rules = (*judged, *observed, *added_ids)
     findings = read_findings(trace, runs, proven=proven, rules=rules, known_rules=known_rules)
+    unrecorded: dict[str, str] = {}
+    for _, added in added_rules():
+        for run in runs:
+            unrecorded |= added.missing(trace, run)
     named = _split_names(names) & set(rules)
     silent = named - {tally.rule for tally in findings.tallies}
-    missing = {
-        rule: text
-        for _, added in added_rules()
-        for run in runs
-        for rule, text in added.missing(trace, run).items()
-    }
     return replace(
         findings,
         named=named,
         not_evaluated=tuple(failures),
-        unrecorded={rule: missing[rule] for rule in sorted(silent & missing.keys())},
+        unrecorded={rule: unrecorded[rule] for rule in sorted(silent & unrecorded.keys())},
         others=library_executions(trace, runs),
     )
+
+
+def _judge_calls(
+    selection: Selection, rules: Sequence[str], engine: Engine | None
+) -> Iterator[str]:
+    """Judge calls by those rules that judge calls; yield a message for each not evaluated."""
+    if not any(name in RULES for name in rules):
+        return
+    recipe = partial(sanitizer, rules)
+    outcomes = _judge_here(selection, recipe) if engine is None else engine(selection, [recipe])
+    for outcome in outcomes:
+        for error in outcome.errors:
+            raise error
+        yield from outcome.failures
 
 
 def _judge_here(selection: Selection, recipe: Recipe) -> Iterator[Outcome]:
@@ -138,7 +142,7 @@ def judge_by_kernel(
 
 
 def _split_names(names: Iterable[str]) -> frozenset[str]:
-    """Return the single names in texts that separate names by commas."""
+    """Return the names in texts such as "race,out-of-bounds"."""
     return frozenset(part.strip() for name in names for part in name.split(","))
 
 
@@ -213,29 +217,30 @@ def _verdicts(
         kernels_by_ttgir.setdefault(str(stage_artifact(kernel, "ttgir")), []).append(kernel)
     asynchronous: dict[str, tuple[str, str | None]] = {}
     for digest, equal_kernels in kernels_by_ttgir.items():
-        content = trace.artifact(digest)
-        text = "" if content is None else content.decode(errors="replace")
-        if content is not None and may_be_asynchronous(text):
-            asynchronous[digest] = text, triton_of(equal_kernels[0], run.versions)
-            continue
-        if content is None:
-            verdict = undecided("the trace has lost its kernel's TTGIR")
-        elif equal_kernels[0]["origin"] not in TRITON_ORIGINS and _FUNCTION not in text:
-            verdict = undecided("another producer's text, which is not Triton's TTGIR")
+        kernel, content = equal_kernels[0], trace.artifact(digest)
+        text = None if content is None else content.decode(errors="replace")
+        if text is not None and may_be_asynchronous(text):
+            asynchronous[digest] = text, triton_of(kernel, run.versions)
         else:
-            verdict = NO_ASYNCHRONOUS_OPS
-        yield equal_kernels[0], verdict
+            yield kernel, _verdict_of_text(text, kernel)
     modules = generic_ttgirs(list(asynchronous.values()))
     for digest, module in zip(asynchronous, modules, strict=True):
         equal_kernels = kernels_by_ttgir[digest]
-        if end is not None and time.process_time() >= end:
-            yield equal_kernels[0], _NOT_REACHED
-            continue
-        call_ids = [call for kernel in equal_kernels for call in calls[kernel["kernel_id"]]]
-        yield (
-            equal_kernels[0],
-            _verdict(module, equal_kernels[0], _first_calls(trace, run, call_ids)),
-        )
+        verdict = _NOT_REACHED
+        if end is None or time.process_time() < end:
+            call_ids = [call for kernel in equal_kernels for call in calls[kernel["kernel_id"]]]
+            calls_of_kernel = _first_calls(trace, run, call_ids)
+            verdict = _verdict_of_module(module, equal_kernels[0], calls_of_kernel)
+        yield equal_kernels[0], verdict
+
+
+def _verdict_of_text(text: str | None, kernel: Kernel) -> OrderVerdict:
+    """Return the verdict on a TTGIR without asynchronous ops, or on one that the trace has lost."""
+    if text is None:
+        return undecided("the trace has lost its kernel's TTGIR")
+    if kernel["origin"] not in TRITON_ORIGINS and _FUNCTION not in text:
+        return undecided("another producer's text, which is not Triton's TTGIR")
+    return NO_ASYNCHRONOUS_OPS
 
 
 def _first_calls(trace: Trace, run: Run, call_ids: Sequence[int]) -> Iterator[Call]:
@@ -244,7 +249,9 @@ def _first_calls(trace: Trace, run: Run, call_ids: Sequence[int]) -> Iterator[Ca
     return islice((call for call in calls if isinstance(call, Call)), _CALLS)
 
 
-def _verdict(text: str | UnreadableTtgir, kernel: Kernel, calls: Iterator[Call]) -> OrderVerdict:
+def _verdict_of_module(
+    text: str | UnreadableTtgir, kernel: Kernel, calls: Iterator[Call]
+) -> OrderVerdict:
     if isinstance(text, UnreadableTtgir):
         return undecided(str(text))
     try:
@@ -265,10 +272,8 @@ def _row(kernel: Kernel, call_id: int, verdict: OrderVerdict, stacks: StackRows)
         "rule": RULE,
         "verdict": verdict.verdict,
         "severity": KERNEL_RULES[RULE].severity if is_violation else "note",
-        "stack_id": None if verdict.op is None else stacks.add(source_stack(verdict.op)),
-        "other_stack_id": None
-        if verdict.other is None
-        else stacks.add(source_stack(verdict.other)),
+        "stack_id": verdict.op and stacks.add(source_stack(verdict.op)),
+        "other_stack_id": verdict.other and stacks.add(source_stack(verdict.other)),
         "iteration": verdict.iteration,
         "method": "states" if verdict.verdict == "proven" else None,
         "reason": verdict.reason,
