@@ -51,10 +51,10 @@ class _FollowedRun:
 class Follower:
     """Follower of the runs in a directory's journal, from the first look on.
 
-    Rows come in the order of writing, table by table; `columns` are the columns to read of each
-    table. Tables that others refer to should come last, so that no row refers to a row that was
-    written after the look. Of tables in `from_start`, rows sealed before the first look are
-    read, too.
+    Rows come in the order of writing, table by table; `columns` has the columns to read of each
+    table. Tables that others refer to come last, so that each row comes with the rows that it
+    refers to: {"launches": ["seq", "call_id"], "calls": ["call_id"]}. Of tables in `from_start`,
+    rows that were sealed before the first look are read, too.
     """
 
     def __init__(
@@ -94,14 +94,13 @@ class Follower:
             if not followed.next:
                 self._set_next_segments(run_id, followed, unsealed)
             pieces = list(self._new_pieces(run_id, followed, unsealed))
-            sealed_row = (
-                None if run_id in journalled else sealed_runs_row(self._out, run_id, RUN_COLUMNS)
-            )
+            has_ended = run_id not in journalled
+            sealed_row = sealed_runs_row(self._out, run_id, RUN_COLUMNS) if has_ended else None
             row = sealed_row or self._newest_row(run_id, followed)
-            live = run_id in journalled and self._may_live(run_id, row)
+            live = not has_ended and self._may_live(run_id, row)
             run = Run.of_row({**(row or {}), "run_id": run_id}, sealed_row is not None)
             news.append(News(run, live, followed.whole, pieces))
-            if run_id not in journalled:
+            if has_ended:
                 self._close_run(run_id)
         return news
 
@@ -113,15 +112,16 @@ class Follower:
     def _set_next_segments(
         self, run_id: str, followed: _FollowedRun, unsealed: Mapping[str, Mapping[int, Path]]
     ) -> None:
-        """Set each table's next segment: the journal's first, or 0 for tables in `from_start`."""
+        """Set each table's next segment: 0 for tables in `from_start`, else the journal's first.
+
+        That is the one after the last part for a table that has none in the journal.
+        """
         for table in self._columns:
-            if table in self._from_start:
-                followed.next[table] = 0
-                continue
             parts = part_numbers(run_folder(self._out, table, run_id))
-            first_number = min(unsealed.get(table, ()), default=max(parts, default=-1) + 1)
-            followed.next[table] = first_number
-            followed.whole = followed.whole and first_number == 0
+            after_parts = max(parts, default=-1) + 1
+            in_journal = min(unsealed.get(table, ()), default=after_parts)
+            followed.next[table] = 0 if table in self._from_start else in_journal
+            followed.whole = followed.whole and followed.next[table] == 0
 
     def _may_live(self, run_id: str, row: dict[str, Any] | None) -> bool:
         try:
@@ -138,30 +138,28 @@ class Follower:
         self, run_id: str, followed: _FollowedRun, unsealed: Mapping[str, Mapping[int, Path]]
     ) -> Iterator[tuple[str, pa.Table]]:
         for table, names in self._columns.items():
-            segment_paths = unsealed.get(table, {})
+            paths = unsealed.get(table, {})
             parts = part_numbers(run_folder(self._out, table, run_id))
-            open_numbers = [
-                segment_number for name, segment_number in followed.readers if name == table
-            ]
-            for segment_number in sorted({*segment_paths, *open_numbers, *parts}):
-                if segment_number < followed.next[table]:
+            open_numbers = [number for name, number in followed.readers if name == table]
+            for number in sorted({*paths, *open_numbers, *parts}):
+                if number < followed.next[table]:
                     continue
-                key = table, segment_number
-                reader = followed.readers.pop(key, None) or _open_segment(
-                    segment_paths.get(segment_number)
-                )
+                reader = followed.readers.pop((table, number), None)
+                reader = reader or _open_segment(paths.get(number))
                 if reader is not None:
                     yield from ((table, rows) for rows in _added_rows(reader, table, names))
-                    if segment_number in segment_paths and segment_number not in parts:
-                        followed.readers[key] = reader  # it may have more at the next look
+                    if number in paths and number not in parts:
+                        followed.readers[table, number] = (
+                            reader  # it may have more at the next look
+                        )
                         break
                     reader.close()
-                elif segment_number in parts:
-                    pieces = part_pieces(parts[segment_number], TABLES[table], list(names))
+                elif number in parts:
+                    pieces = part_pieces(parts[number], TABLES[table], list(names))
                     yield from ((table, rows) for rows in pieces)
                 else:
                     break  # it was sealed in this moment, and its part is there at the next look
-                followed.next[table] = segment_number + 1
+                followed.next[table] = number + 1
 
     def _close_run(self, run_id: str) -> None:
         for reader in self._runs.pop(run_id).readers.values():

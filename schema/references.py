@@ -42,28 +42,19 @@ _LAUNCH_TABLES: Final = (
     "contents", "checked_launches", "checked_memory", "digests", "non_finite", "checks",
     "tensor_statistics",
 )  # fmt: skip
+#: Tables with rows about unique calls.
+_CALL_TABLES: Final = (
+    "launches", "gpu_kernels", "ops", "accesses", "loops", "findings", *_LAUNCH_TABLES,
+)  # fmt: skip
 
 REFERENCES: Final = (
     Reference("calls", "kernel_id", "kernels", "kernel_id"),
-    *(
-        Reference(table, "call_id", "calls", "call_id")
-        for table in (
-            "launches",
-            "gpu_kernels",
-            "ops",
-            "accesses",
-            "loops",
-            "findings",
-            *_LAUNCH_TABLES,
-        )
-    ),
+    *(Reference(table, "call_id", "calls", "call_id") for table in _CALL_TABLES),
     *(Reference(table, "seq", "launches", "seq") for table in _LAUNCH_TABLES),
     Reference("checked_memory", "seq", "checked_launches", "seq"),
     Reference("gpu_kernels", "launch_seq", "launches", "seq"),
-    *(
-        Reference(table, "artifact", "artifacts", "sha256")
-        for table in ("contents", "checked_memory")
-    ),
+    Reference("contents", "artifact", "artifacts", "sha256"),
+    Reference("checked_memory", "artifact", "artifacts", "sha256"),
     *(
         Reference(table.name, "stack_id", "stacks", "stack_id")
         for table in TABLES.values()

@@ -12,11 +12,11 @@ Conventions: points in time are `timestamp[ns, UTC]`; durations are int64 nanose
 run, except `stack_id` and `sha256`, which are hashes of the content and so equal across runs.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Final, cast, get_args
+from typing import Final, NamedTuple, cast, get_args
 
 import pyarrow as pa
 
@@ -36,66 +36,86 @@ _WORDS: Final = frozenset({
 })  # fmt: skip
 
 
+class _Struct(NamedTuple):
+    """A type with fields: private contents by field, and which may be negative or empty."""
+
+    type: pa.StructType
+    private: Mapping[str, Leaf]
+    free: frozenset[str]
+
+
+_NO_FIELDS: Final = _Struct(pa.struct([]), {}, frozenset())
+
+
 def _read_definitions(text: str) -> tuple[dict[str, Table], dict[str, pa.StructType]]:
     """Return the tables that a text defines, and the structs of their columns, by name."""
     tables: dict[str, Table] = {}
-    structs: dict[str, pa.StructType] = {}
-    private_fields: dict[str, dict[str, Leaf]] = {}
-    free_fields: dict[str, frozenset[str]] = {}
+    structs: dict[str, _Struct] = {}
     for block in text.split("\n\n"):
         head, *lines = block.splitlines()
-        what, name, *words = head.partition(" | ")[0].split()
-        types = _TYPES | structs
+        definition, _, row = head.partition(" | ")
+        what, name, *words = definition.split()
         if what == "struct":
-            fields = [line.split(maxsplit=2) for line in lines]
-            structs[name] = pa.struct([(field, _type(kind, types)) for field, kind, *_ in fields])
-            leaves = ((field, _leaf(words[0])) for field, _, *words in fields if words)
-            private = {field: private for field, private in leaves if private}
-            private_fields |= {name: private, f"list<{name}>": private}
-            free = frozenset(field for field, _, *words in fields if words and _is_free(words[0]))
-            free_fields |= {name: free, f"list<{name}>": free}
+            structs[name] = _struct(lines, structs)
         elif what == "table":
             values = _values(" ".join(words))
             tables[name] = Table(
                 name,
-                head.partition(" | ")[2],
+                row,
                 "captured" if "captured" in values else "derived",
-                tuple(_column(line, types, private_fields, free_fields) for line in lines),
-                tuple(values["sort"].split(",")) if "sort" in values else (),
-                values.get("since", "1.0"),
-                "core" if "core" in values else "extension",
+                columns=tuple(_column(line, structs) for line in lines),
+                sort=tuple(values["sort"].split(",")) if "sort" in values else (),
+                since=values.get("since", "1.0"),
+                profile="core" if "core" in values else "extension",
             )
-    return tables, structs
+    return tables, {name: struct.type for name, struct in structs.items()}
 
 
-def _column(
-    line: str,
-    types: Mapping[str, pa.DataType],
-    private_fields: Mapping[str, dict[str, Leaf]],
-    free_fields: Mapping[str, frozenset[str]],
-) -> Column:
-    definition, _, meaning = line.partition(" | ")
-    name, kind, *words = definition.split(maxsplit=2)
-    text = words[0] if words else ""
-    values = _values(text)
-    return Column(
-        name,
-        _type(kind, types),
-        meaning,
-        values.get("unit", ""),
-        values.get("since", "1.0"),
-        "key" in values,
-        "required" in values,
-        "extension" in values,
-        private_fields.get(kind) or _leaf(text),
-        frozenset((name,))
-        if _is_free(text)
-        else frozenset(f"{name}.{field}" for field in free_fields.get(kind, ())),
+def _struct(lines: Sequence[str], structs: Mapping[str, _Struct]) -> _Struct:
+    """Return the struct of lines such as `kind text open`."""
+    fields = [_name_kind_text(line) for line in lines]
+    leaves = {name: _leaf(text) for name, _, text in fields}
+    return _Struct(
+        pa.struct([(name, _type(kind, structs)) for name, kind, _ in fields]),
+        {name: leaf for name, leaf in leaves.items() if leaf},
+        frozenset(name for name, _, text in fields if _is_free(text)),
     )
 
 
-def _type(text: str, types: Mapping[str, pa.DataType]) -> pa.DataType:
-    return types[text] if text in types else pa.list_(types[text[len("list<") : -1]])
+def _column(line: str, structs: Mapping[str, _Struct]) -> Column:
+    """Return the column of a line such as `seq int64 key | number of the launch in its run`."""
+    definition, _, meaning = line.partition(" | ")
+    name, kind, text = _name_kind_text(definition)
+    values = _values(text)
+    struct = structs.get(_item_kind(kind), _NO_FIELDS)
+    return Column(
+        name,
+        _type(kind, structs),
+        meaning,
+        unit=values.get("unit", ""),
+        since=values.get("since", "1.0"),
+        key="key" in values,
+        required="required" in values,
+        extension="extension" in values,
+        private=struct.private or _leaf(text),
+        free=frozenset({name} if _is_free(text) else {f"{name}.{field}" for field in struct.free}),
+    )
+
+
+def _name_kind_text(definition: str) -> tuple[str, str, str]:
+    name, kind, *texts = definition.split(maxsplit=2)
+    return name, kind, "".join(texts)
+
+
+def _type(kind: str, structs: Mapping[str, _Struct]) -> pa.DataType:
+    if kind in structs:
+        return structs[kind].type
+    return _TYPES[kind] if kind in _TYPES else pa.list_(_type(_item_kind(kind), structs))
+
+
+def _item_kind(kind: str) -> str:
+    """Return the kind of a list's items, "int64" for "list<int64>"; another kind itself."""
+    return kind.removeprefix("list<").removesuffix(">")
 
 
 @cache

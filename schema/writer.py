@@ -109,6 +109,8 @@ class RunWriter:
         self._segment_rows = segment_rows
         self._segment_bytes = segment_bytes
         self._process = os.getpid()
+        #: By table: the segment that rows go to, one whose file was made before there are rows
+        #: (`open_ahead`), and the number of the next segment.
         self._open: dict[str, SegmentWriter] = {}
         self._ahead: dict[str, SegmentWriter] = {}
         self._next: dict[str, int] = {}
@@ -193,7 +195,7 @@ class RunWriter:
     def drop(self, part: SealedPart, before: Callable[[SealedPart], None]) -> None:
         """Delete the file of a sealed part after `before` was called; TraceWriteError as `flush`.
 
-        An OSError of `before` ends the run as one of deleting.
+        An OSError of `before` ends the run, as one of deleting does.
         """
         self._check_usable()
         try:
@@ -264,8 +266,10 @@ class RunWriter:
 
         `runs_row` updates the provisional row, and so does the result of `at_last`, called when all
         other tables are sealed. After an earlier failure this still seals the written rows, since
-        the disk may have space again. No rows can be added afterwards. Once `may_go_on`, called
-        before each table, returns False, the rest stays in the journal, and so does this.
+        the disk may have space again. No rows can be added afterwards.
+
+        Return False if the rest stays in the journal, as `may_go_on`, called before each table, has
+        returned False.
 
         Raises:
             TraceWriteError: some rows could not be sealed; they stay in the journal, where readers
@@ -309,7 +313,7 @@ class RunWriter:
         try:
             self._check_usable()
             new_features = features_of_rows(table, batch) - self._features
-            if new_features:  # before the rows, so that a killed run names it, too
+            if new_features:  # before the rows, so that a killed run requires them, too
                 self._features |= new_features
                 self._append_run_row()
         except TraceWriteError:
@@ -319,10 +323,8 @@ class RunWriter:
             segment = self._segment(table)
             segment.append(batch)
             is_full = self._is_full(segment)
-            is_written = False
-            if is_full or segment.pending_bytes >= _PENDING_BYTES:
-                is_written = self._flush_all()
-            if is_full and is_written:
+            must_flush = is_full or segment.pending_bytes >= _PENDING_BYTES
+            if must_flush and self._flush_all() and is_full:
                 self._sync_referred_to()
                 self._seal_segment(table)
         except OSError as error:
@@ -429,9 +431,7 @@ class RunWriter:
         return True
 
     def _final_row(self) -> dict[str, Any]:
-        dropped = self._run.get("dropped_rows")
-        dropped = self.dropped_rows if dropped is None else dropped
-        return self._with_features({**self._run, "dropped_rows": dropped})
+        return self._with_features({"dropped_rows": self.dropped_rows, **self._run})
 
     def _reserve_space(self) -> None:
         """Create the file that reserves space for the run's last row; ignore a full disk."""
@@ -459,11 +459,8 @@ class RunWriter:
             raise SchemaMismatch(
                 f"the row of runs has the id {run_id}, but the writer's run is {self.run_id}"
             )
-        updated_row = {
-            **self._run,
-            **{key: value for key, value in row.items() if value is not None},
-        }
-        batch_of_rows(TABLES["runs"], [updated_row])
+        updated_row = self._run | {key: value for key, value in row.items() if value is not None}
+        batch_of_rows(TABLES["runs"], [updated_row])  # an error of the new values leaves the row
         self._run = updated_row
 
     def _check_usable(self) -> None:
