@@ -9,7 +9,8 @@ two launches memory is written, as programs do other work too. Example: 4,100 ns
 
 import ctypes
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from kvtrace.schema.errors import KvtraceError
@@ -67,20 +68,19 @@ class _EmptyKernel:
         self._function, self._stream = ctypes.c_void_p(), ctypes.c_void_p()
         self._memory = ctypes.create_string_buffer(_BETWEEN)
         module = ctypes.c_void_p()
-        self._within(
-            lambda: self._call("cuModuleLoadData", ctypes.byref(module), ctypes.c_char_p(_PTX)),
-            lambda: self._call(
+        with self._current_context():
+            self._call("cuModuleLoadData", ctypes.byref(module), ctypes.c_char_p(_PTX))
+            self._call(
                 "cuModuleGetFunction", ctypes.byref(self._function), module, b"kvtrace_nothing"
-            ),
-            lambda: self._call("cuStreamCreate", ctypes.byref(self._stream), _NON_BLOCKING),
-        )
+            )
+            self._call("cuStreamCreate", ctypes.byref(self._stream), _NON_BLOCKING)
 
     def launch_ns(self) -> int:
         """Return the duration that a tenth of `_LAUNCHES` launches does not exceed."""
         times: list[int] = []
         one, no = ctypes.c_uint(1), ctypes.c_void_p()
 
-        def launch() -> None:
+        with self._current_context():
             for repetition in range(_WARM_UP + _LAUNCHES):
                 ctypes.memset(self._memory, repetition & 255, _BETWEEN)
                 begin = time.perf_counter_ns()
@@ -91,15 +91,13 @@ class _EmptyKernel:
                 if failed:
                     raise CostUnknown(f"cuLaunchKernel gives error {failed}")
             self._call("cuStreamSynchronize", self._stream)
-
-        self._within(launch)
         return sorted(times[_WARM_UP:])[_LAUNCHES // 10]
 
-    def _within(self, *steps: Callable[[], None]) -> None:
+    @contextmanager
+    def _current_context(self) -> Iterator[None]:
         self._call("cuCtxPushCurrent_v2", self._context)
         try:
-            for step in steps:
-                step()
+            yield
         finally:
             self._call("cuCtxPopCurrent_v2", ctypes.byref(ctypes.c_void_p()))
 

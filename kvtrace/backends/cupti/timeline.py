@@ -130,11 +130,11 @@ class Timeline:
         joinable = (look >= 0) & (device >= 0) & (~captured | (graph > 0))
         if not joinable.any():
             return
-        stream = self._stream_ids(
-            device, numpy_of(columns["stream"], 0).astype(np.int64), joinable & ~captured
-        )
-        if (joinable & ~captured).any():
+        at_once = joinable & ~captured
+        if at_once.any():
             self._silence.expect()
+        streams = numpy_of(columns["stream"], 0).astype(np.int64)
+        place = places(device, self._stream_ids(device, streams, at_once))
         rows = np.flatnonzero(joinable)
         self._joiner.add_launches(
             Launches(
@@ -142,7 +142,7 @@ class Timeline:
                 call=call[rows],
                 enter=numpy_of(columns["enter"])[rows],
                 leave=numpy_of(columns["exit"])[rows],
-                place=places(device, stream)[rows],
+                place=place[rows],
                 graph=np.where(captured, graph, NONE)[rows],
                 look=look[rows],
             )
@@ -226,31 +226,27 @@ class Timeline:
     # -- parts ------------------------------------------------------------------------------
 
     def _read(self) -> None:
+        """Read CUPTI's buffers, of executions and of requests of the host."""
         with self._reading:
-            self._read_buffers()
-
-    def _read_buffers(self) -> None:
-        lengths = self._cupti.record_lengths
-        contents = self._buffers.take(*lengths)
-        for kernels, transfers, unread in contents:
-            if kernels:
-                self._unjoined.append(read_kernels(kernels, lengths[0], self._name, self._looks))
-            if transfers:
-                self._transfers.append(read_transfers(transfers))
-            if unread:
-                self._session.message(
-                    "info",
-                    "device-timeline-buffer",
-                    f"{unread} bytes in a buffer of CUPTI are records of an unknown kind",
-                )
+            lengths = self._cupti.record_lengths
+            contents = self._buffers.take(*lengths)
+            for kernels, transfers, unread in contents:
+                if kernels:
+                    records = read_kernels(kernels, lengths[0], self._name, self._looks)
+                    self._unjoined.append(records)
+                if transfers:
+                    self._transfers.append(read_transfers(transfers))
+                if unread:
+                    text = f"{unread} bytes in a buffer of CUPTI are records of an unknown kind"
+                    self._session.message("info", "device-timeline-buffer", text)
+                    self._joiner.lose_order()
+            self._host.take()
+            dropped = self._cupti.dropped()
+            if dropped:
+                self._lost += dropped
                 self._joiner.lose_order()
-        self._host.take()
-        dropped = self._cupti.dropped()
-        if dropped:
-            self._lost += dropped
-            self._joiner.lose_order()
-        if contents:
-            self._silence.end()
+            if contents:
+                self._silence.end()
 
     def _join_waiting(self) -> None:
         unjoined, self._unjoined = self._unjoined, []
@@ -290,12 +286,11 @@ class Timeline:
             self._read()
             self._cupti.end()
             self._joiner.lose_order()
-        self._session.message(
-            "info",
-            "device-timeline-shared",
+        text = (
             "another profiler uses CUPTI for a while; kernels that ran meanwhile are not in "
-            "gpu_kernels",
+            "gpu_kernels"
         )
+        self._session.message("info", "device-timeline-shared", text)
 
     def _take_back(self) -> None:
         """Resume recording if the other profiler has ended."""
@@ -306,12 +301,11 @@ class Timeline:
 
     def _notice_silence(self) -> None:
         if self._silence.lasts():
-            self._session.message(
-                "warning",
-                "device-timeline-silent",
+            text = (
                 f"CUPTI has reported no kernel for {PATIENCE:g} s after a launch: another profiler "
-                "may be using it, or a kernel takes that long",
+                "may be using it, or a kernel takes that long"
             )
+            self._session.message("warning", "device-timeline-silent", text)
 
     def _give_up(self, text: str) -> None:
         self._ended = True
@@ -342,6 +336,7 @@ class Timeline:
         return ids
 
     def _write(self, journal: Journal, parts: list[JoinedExecutions]) -> None:
+        """Write executions of kernels, then copies and fills, then requests of the host."""
         decided = [part for part in parts if len(part.kernels)]
         if decided:  # one batch a round: a stream that is often idle has many parts
             rest()
@@ -349,34 +344,32 @@ class Timeline:
             kernels = executions.kernels
             requests = self._host.asked(kernels.correlation, executions.by_request, journal)
             rest()
-            journal.append("gpu_kernels", self._columns(executions) | requests)
-            rest()
+            self._append(journal, kernels, self._columns(executions) | requests)
             self._count_foreign(kernels.look[executions.foreign])
-            # Kernels of a graph are not launched one by one, and cost nothing in the thread.
-            journal.overhead.add_executions(int((kernels.graph == 0).sum()))
         transfers, self._transfers = self._transfers, []
-        transfers = [] if self._collectives_alone else transfers
-        for unfiltered in transfers:
-            requested = self._host.in_window(unfiltered.correlation, unfiltered.start)
-            batch = unfiltered.chosen(requested)
-            if not len(batch):
-                continue
-            journal.overhead.add_executions(int((batch.graph == 0).sum()))
-            requests = self._host.asked(batch.correlation, np.ones(len(batch), bool), journal)
-            journal.append("gpu_kernels", self._transfer_columns(batch) | requests)
-            rest()
+        for recorded in () if self._collectives_alone else transfers:
+            batch = recorded.chosen(self._host.in_window(recorded.correlation, recorded.start))
+            if len(batch):
+                requests = self._host.asked(batch.correlation, np.ones(len(batch), bool), journal)
+                self._append(journal, batch, self._transfer_columns(batch) | requests)
         self._host.write(journal)
 
+    def _append(self, journal: Journal, part: Executions, columns: Mapping[str, Any]) -> None:
+        journal.append("gpu_kernels", columns)
+        # Those of a graph are not launched one by one, and cost nothing in the thread.
+        journal.overhead.add_executions(int((part.graph == 0).sum()))
+        rest()
+
     def _count_foreign(self, looks: NDArray[np.int64]) -> None:
-        numbers, counts = np.unique(looks, return_counts=True)
-        for pair_index, count in zip(numbers.tolist(), counts.tolist(), strict=True):
-            self._foreign[self._looks.known[pair_index][0]] += count
+        distinct, counts = np.unique(looks, return_counts=True)
+        for look, count in zip(distinct.tolist(), counts.tolist(), strict=True):
+            self._foreign[self._looks.known[look][0]] += count
 
     def _columns(self, part: JoinedExecutions) -> dict[str, Any]:
         kernels = part.kernels
         distinct, codes = np.unique(kernels.look, return_inverse=True)
-        pairs = self._looks.known
-        names = array_of([pairs[pair_index][0] for pair_index in distinct.tolist()], pa.string())
+        known = self._looks.known
+        names = array_of([known[look][0] for look in distinct.tolist()], pa.string())
         return {
             "record": self._records(len(kernels)),
             "launch_seq": array_of_numpy(part.seq, part.seq == NONE),
@@ -415,15 +408,14 @@ class Timeline:
 
     def _clock_offset(self) -> int:
         """Return CUPTI's clock minus the realtime clock, in ns: the fastest of 8 comparisons."""
-        best = None
+        comparisons = []
         for _ in range(8):
             before = time.time_ns()
             cupti_time = self._cupti.now()
             after = time.time_ns()
-            if best is None or after - before < best[0]:
-                best = (after - before, cupti_time - (before + after) // 2)
-        assert best is not None
-        return best[1]
+            comparisons.append((after - before, cupti_time - (before + after) // 2))
+        _, offset = min(comparisons, key=lambda comparison: comparison[0])
+        return offset
 
     def _summarize(self) -> None:
         counts = self._joiner.counts
@@ -435,24 +427,21 @@ class Timeline:
         )
         self._session.message("info", "device-kernels", text)
         if counts.ambiguous:
-            self._session.message(
-                "info",
-                "device-join-ambiguous",
+            text = (
                 f"{counts.ambiguous} kernels have the name and grid of launches but their order "
-                "does not fit, so they are left without a launch",
+                "does not fit, so they are left without a launch"
             )
+            self._session.message("info", "device-join-ambiguous", text)
         if self._lost:
-            self._session.message(
-                "warning", "device-records-lost", f"CUPTI lost {self._lost} kernel records"
-            )
+            text = f"CUPTI lost {self._lost} kernel records"
+            self._session.message("warning", "device-records-lost", text)
         if self._clock_begin is None or self._sharing.lent:
             return
-        self._session.message(
-            "info",
-            "device-clock",
+        text = (
             f"CUPTI's clock was {self._clock_begin} ns off the realtime clock at the start and "
-            f"{self._clock_offset()} ns at the end",
+            f"{self._clock_offset()} ns at the end"
         )
+        self._session.message("info", "device-clock", text)
 
 
 def foreign_message(executions: Mapping[str, int]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 `launches.py` hooks Triton and times loading, `launchers.py` inspects launches before they run.
 Without a GPU, `device_free.py` installs the driver that runs launches in the evaluator,
-`absent_gpu/` answers programs that ask for a GPU, `sightings.py` reports defects of executed
+`absent_gpu/` answers programs that ask for a GPU, `executed_defects.py` reports defects of executed
 launches, `watching.py` and `traced_kernels.py` run clients over launches. `interpreted_launches.py`
 records launches of Triton's interpreter. This package may import `compiled_kernels/` (code shared
 with Inductor's backend), the packages that `compiled_kernels/` may import, and clients; but not

@@ -20,9 +20,9 @@ from kvtrace.backends.compiled_kernels.kernel_records import first_stage, signat
 from kvtrace.backends.compiled_kernels.unevaluated import reason_not_recorded, report_skipped_launch
 from kvtrace.backends.compiled_kernels.written_lines import with_program_locations
 from kvtrace.backends.triton.device_free_state import state
+from kvtrace.backends.triton.executed_defects import DefectObserver
 from kvtrace.backends.triton.modules import build_options, module_from
 from kvtrace.backends.triton.runtime_arguments import evaluator_arguments
-from kvtrace.backends.triton.sightings import DefectObserver
 from kvtrace.capture.arguments import unseen
 from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.arguments import Argument, TensorArgument
@@ -240,7 +240,7 @@ class EvaluatingLauncher:
             return
         try:
             self._record_call(session, grid, values)
-            observer.say(session, defect)
+            observer.add_message(session, defect)
         except Exception as error:  # noqa: BLE001 - counted; never the program's problem
             session.problem(error)
 

@@ -54,13 +54,14 @@ class DefectObserver(Observer):
         return bool(self._out_of_bounds) or self._failure is not None
 
     def out_of_bounds(self, defect: OutOfBounds) -> None:
-        """Note lanes outside of their tensor if that is certain; an op's first ones are witness."""
-        if defect.certain:
-            key = (defect.op.index, defect.rule)
-            earlier = self._out_of_bounds.get(key)
-            self._out_of_bounds[key] = defect if earlier is None else earlier.followed_by(defect)
-            if earlier is None and defect.rule == "out-of-bounds":
-                self._at_first(defect)
+        """Note lanes outside of their tensor; an op's first ones are the witness."""
+        if not defect.certain:
+            return
+        key = (defect.op.index, defect.rule)
+        earlier = self._out_of_bounds.get(key)
+        self._out_of_bounds[key] = defect if earlier is None else earlier.followed_by(defect)
+        if earlier is None and defect.rule == "out-of-bounds":
+            self._at_first(defect)
 
     def long_loop(self, op: "Op", trips: int) -> None:
         """Pass a loop that may never end to the launcher."""
@@ -91,15 +92,15 @@ class DefectObserver(Observer):
             The error to raise, if the setting `sanitize` asks for an error, else None.
 
         """
-        defect = None
-        if adapter is not None and compiled is not None and session.records_launches:
-            kernel_id = adapter.new_kernel(None, compiled)[0]
-            if kernel_id >= 0:
-                from kvtrace.backends.compiled_kernels.judged_launches import record_defects
+        if adapter is None or compiled is None or not session.records_launches:
+            return None
+        kernel_id = adapter.new_kernel(None, compiled)[0]
+        if kernel_id < 0:
+            return None
+        from kvtrace.backends.compiled_kernels.judged_launches import record_defects
 
-                launch = adapter.coming(compiled, kernel_id, grid, values, {})
-                defect = record_defects(session, launch, self._verdicts)
-        return defect
+        launch = adapter.coming(compiled, kernel_id, grid, values, {})
+        return record_defects(session, launch, self._verdicts)
 
     def _verdicts(self, call: "Call") -> "list[Verdict]":
         from kvtrace.verdicts.rules.asserts import assertion_violation
@@ -114,7 +115,7 @@ class DefectObserver(Observer):
             verdicts.append(assertion_violation(self._failure, OBSERVED))
         return without_any_zeros(call.module, verdicts)
 
-    def say(self, session: "Session", defect: OutOfBounds) -> None:
+    def add_message(self, session: "Session", defect: OutOfBounds) -> None:
         """Add a message about lanes outside of their tensor, once per source line of a kernel."""
         frames = source_stack(defect.op)
         file, line = (frames[0].file, frames[0].line) if frames else ("an unknown file", 0)
@@ -123,9 +124,8 @@ class DefectObserver(Observer):
             return
         reported.add((self._kernel, file, line))
         judging = sys.modules.get("kvtrace.backends.compiled_kernels.judged_launches")
-        is_reported = session.settings.sanitize != "off" or (
-            judging is not None and judging.has_reported(session, file, line)
-        )
+        is_judged = judging is not None and judging.has_reported(session, file, line)
+        is_reported = session.settings.sanitize != "off" or is_judged
         argument = self._arguments[defect.argument]
         sentence = _sentence(f"kernel {self._kernel}, {file}:{line}", defect, argument)
         session.message("info" if is_reported else "warning", "out-of-bounds", sentence)
