@@ -55,7 +55,6 @@ def report_access(
     if not scope.launch.access_observers:
         return
     programs = scope.programs
-    lanes = programs * type_.size
     if offset is None or unknown is not None or ranges is None:
         reason = unknown.reason if unknown is not None else scope.reason
         active = None
@@ -63,8 +62,8 @@ def report_access(
             counts = ranges_of(constant_sum(0), mask, type_.shape).active
             active = int(np.broadcast_to(counts, (programs,)).sum())
         access = Access(
-            op, kind, argument, type_.element.bytes, programs, lanes, active, None, None, False,
-            reason,
+            op, kind, argument, type_.element.bytes, programs, programs * type_.size, active,
+            lowest=None, highest=None, certain=False, reason=reason,
         )  # fmt: skip
     else:
         access = _known_access(op, kind, scope, argument, type_, offset, mask, ranges)
@@ -88,7 +87,6 @@ def _known_access(
     programs = scope.programs
     joint_shape = np.broadcast_shapes(ranges.lowest.shape, ranges.active.shape)
     reached = np.broadcast_to(ranges.active > 0, joint_shape)
-    active = int(np.broadcast_to(ranges.active, (programs,)).sum())
     lowest = highest = None
     if reached.any():
         lowest = int(np.broadcast_to(ranges.lowest, reached.shape)[reached].min())
@@ -96,27 +94,38 @@ def _known_access(
 
     def elements() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         shape = (programs, *type_.shape)
-        index = np.broadcast_to(sum_of_terms(offset), shape)
-        owner = np.broadcast_to(scope.linear.reshape((-1,) + (1,) * len(type_.shape)), shape)
+        offsets = np.broadcast_to(sum_of_terms(offset), shape)
+        owners = np.broadcast_to(scope.linear.reshape((-1,) + (1,) * len(type_.shape)), shape)
         if mask is None:
-            return index.reshape(-1), owner.reshape(-1)
+            return offsets.reshape(-1), owners.reshape(-1)
         active_lanes = np.broadcast_to(conjunction(factors_of(mask)), shape)
-        return index[active_lanes], owner[active_lanes]
+        return offsets[active_lanes], owners[active_lanes]
 
     target = None if argument is None else scope.launch.arguments[argument]
-    parts = AccessParts(
-        offset.constant,
-        offset.terms,
-        factors_of(mask),
-        type_.shape,
-        scope.linear,
-        scope.iteration,
-        target.offset_bytes if isinstance(target, TensorArgument) else 0,
-    )
     return Access(
-        op, kind, argument, type_.element.bytes, programs, programs * type_.size, active, lowest,
-        highest, scope.certain, scope.reason, elements, parts, ranges,
-    )  # fmt: skip
+        op,
+        kind,
+        argument,
+        element_bytes=type_.element.bytes,
+        executions=programs,
+        lanes=programs * type_.size,
+        active=int(np.broadcast_to(ranges.active, (programs,)).sum()),
+        lowest=lowest,
+        highest=highest,
+        certain=scope.certain,
+        reason=scope.reason,
+        elements=elements,
+        parts=AccessParts(
+            constant=offset.constant,
+            terms=offset.terms,
+            factors=factors_of(mask),
+            block=type_.shape,
+            programs=scope.linear,
+            iteration=scope.iteration,
+            origin_bytes=target.offset_bytes if isinstance(target, TensorArgument) else 0,
+        ),
+        ranges=ranges,
+    )
 
 
 def report_defects(
@@ -131,11 +140,10 @@ def report_defects(
     """
     size = request.type_.element.bytes
     total = sum_of_terms(request.offset)
-    offsets = (
-        total if isinstance(total, np.ndarray) else np.full((1,) * request.rank, total, np.int64)
-    )
+    scalar_shape = (1,) * request.rank
+    offsets = total if isinstance(total, np.ndarray) else np.full(scalar_shape, total, np.int64)
     if request.mask is None:
-        active = np.ones((1,) * request.rank, np.bool_)
+        active = np.ones(scalar_shape, np.bool_)
     else:
         active = conjunction(factors_of(request.mask))
     in_storage = (offsets >= storage[0]) & (offsets + size <= storage[1])
@@ -162,29 +170,27 @@ def _report_defect(
     scope = request.scope
     if not scope.launch.defect_observers:
         return
-    witness = np.unravel_index(int(broken.argmax()), broken.shape)
+    row, *lane = (int(index) for index in np.unravel_index(int(broken.argmax()), broken.shape))
     lane_offsets = np.broadcast_to(offsets, broken.shape)
-    witness_offset, broken_offsets = int(lane_offsets[witness]), lane_offsets[broken]
-    size = request.type_.element.bytes
-    access_end = witness_offset + size
+    witness_offset, broken_offsets = int(lane_offsets[row, *lane]), lane_offsets[broken]
+    access_end = witness_offset + request.type_.element.bytes
     past_end = access_end - limits[1] if access_end > limits[1] else witness_offset - limits[0]
-    program = int(scope.linear[int(witness[0])])
-    x, y, _ = scope.launch.grid
+    # `broken` has extent 1 along axes on which nothing depends.
     repeats = scope.programs * request.type_.size // broken.size
     defect = OutOfBounds(
         request.op,
         request.kind,
         rule,
         request.argument,
-        (program % x, program // x % y, program // (x * y)),
-        scope.iteration,
-        tuple(int(i) for i in witness[1:]),
-        witness_offset,
-        past_end,
-        len(broken_offsets) * repeats,
-        int(broken_offsets.min()),
-        int(broken_offsets.max()),
-        scope.certain and request.doubt is None,
+        program=scope.program(row),
+        iteration=scope.iteration,
+        lane=tuple(lane),
+        address_offset=witness_offset,
+        past_end_bytes=past_end,
+        lanes=len(broken_offsets) * repeats,
+        lowest=int(broken_offsets.min()),
+        highest=int(broken_offsets.max()),
+        certain=scope.certain and request.doubt is None,
     )
     for observer in scope.launch.defect_observers:
         observer.out_of_bounds(defect)

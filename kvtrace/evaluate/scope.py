@@ -94,6 +94,10 @@ class Scope(Struct, eq=False):
         """The number of active programs."""
         return len(self.linear)
 
+    def program(self, row: int) -> tuple[int, int, int]:
+        """Return the index along x, y and z of the program in a row."""
+        return program_at(int(self.linear[row]), self.launch.grid)
+
     def axis(self, axis: int) -> NDArray[np.int32]:
         """Return each program's id along one axis of the grid (0 to 2)."""
         x, y, _ = self.launch.grid
@@ -115,3 +119,14 @@ class Scope(Struct, eq=False):
     def at_iteration(self, iteration: int) -> Scope:
         """Return a scope of the same programs in another trip of the innermost loop."""
         return Scope(self.launch, self.linear, self.certain, self.reason, iteration)
+
+
+def linear_program(program: tuple[int, int, int], grid: tuple[int, int, int]) -> int:
+    """Return the linear id (x fastest) of a program."""
+    return program[0] + grid[0] * (program[1] + grid[1] * program[2])
+
+
+def program_at(linear: int, grid: tuple[int, int, int]) -> tuple[int, int, int]:
+    """Return the index along x, y and z of a program with a linear id (x fastest)."""
+    x, y, _ = grid
+    return int(linear) % x, int(linear) // x % y, int(linear) // (x * y)

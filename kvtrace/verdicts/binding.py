@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kvtrace.evaluate import ScalarArgument, TensorArgument
+from kvtrace.evaluate.scope import linear_program
 from kvtrace.ir.feeding import feeding, feeding_values_and_trips
 from kvtrace.ir.flow import deciding
 from kvtrace.schema.cached_property import cached_property
@@ -40,7 +41,6 @@ from kvtrace.verdicts.carried import CarriedRanges
 from kvtrace.verdicts.contents.by_contents import ByContents
 from kvtrace.verdicts.contents.loaded import Contents, depends_on
 from kvtrace.verdicts.counters import Counters
-from kvtrace.verdicts.replaying import linear_program
 from kvtrace.verdicts.verdict import Answer, Verdict
 
 if TYPE_CHECKING:

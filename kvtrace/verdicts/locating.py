@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 
 from kvtrace.evaluate import Access, Observer, evaluate
 from kvtrace.evaluate.errors import UNFIT
-from kvtrace.evaluate.scope import MOST_STEPS
+from kvtrace.evaluate.scope import MOST_STEPS, program_at
 from kvtrace.ir import Op
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.verdicts.replaying import program_at
 
 _MOST_LISTED: Final = 4
 """Maximum number of indices that are listed one by one."""

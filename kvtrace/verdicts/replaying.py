@@ -161,18 +161,7 @@ def _read_only(storage: Storage, is_visible: bool) -> Storage:
     return Storage(storage.nbytes, data, storage.address)
 
 
-def linear_program(program: tuple[int, int, int], grid: tuple[int, int, int]) -> int:
-    """Return the linear id (x fastest) of a program."""
-    return program[0] + grid[0] * (program[1] + grid[1] * program[2])
-
-
 def witness_at(scope: Scope, row: int, lane: Iterable[int] | None = ()) -> Witness:
     """Return the place of a lane of the program in a row of an evaluated batch."""
-    program = program_at(int(scope.linear[row]), scope.launch.grid)
-    return Witness(program, scope.iteration, None if lane is None else tuple(map(int, lane)))
-
-
-def program_at(linear: int, grid: tuple[int, int, int]) -> tuple[int, int, int]:
-    """Return the index along x, y and z of a program with a linear id (x fastest)."""
-    x, y, _ = grid
-    return int(linear) % x, int(linear) // x % y, int(linear) // (x * y)
+    lanes = None if lane is None else tuple(map(int, lane))
+    return Witness(scope.program(row), scope.iteration, lanes)

@@ -4,12 +4,12 @@ import numpy as np
 import triton
 import triton.language as tl
 
+from kvtrace.evaluate.scope import linear_program
 from kvtrace.symbolic.conditions import at_least, less
 from kvtrace.symbolic.prover import Proven, Refuted
 from kvtrace.symbolic.terms import Symbol, program, programs, scalar
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.judge import judge
-from kvtrace.verdicts.replaying import linear_program
 from tests.metrics import kernels as older
 from tests.verdicts import bounds_kernels as kernels
 from tests.verdicts.calls import call, tensor

@@ -24,6 +24,7 @@ from kvtrace.addons.check.findings import NON_FINITE, RULES, WRONG
 from kvtrace.addons.check.first_bad import first_bad, origin_text
 from kvtrace.addons.check.kept import checked_launches
 from kvtrace.addons.check.stage_faults import Fault, message_with_fault
+from kvtrace.evaluate.scope import program_at
 from kvtrace.ir import source_stack
 from kvtrace.ir.tensor_maps import CHUNK_BYTES, stores_whole_chunks
 from kvtrace.progress import Report
@@ -33,7 +34,6 @@ from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import CHECK
 from kvtrace.schema.tables import TABLES
 from kvtrace.verdicts.locating import pattern, writers
-from kvtrace.verdicts.replaying import program_at
 
 if TYPE_CHECKING:
     from kvtrace.addons.check.comparing import Expected, LaunchCheck, TensorCheck

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from kvtrace.evaluate import TensorArgument
+from kvtrace.evaluate.scope import program_at
 from kvtrace.ir import source_stack
 from kvtrace.ir.index_arguments import index_arguments
-from kvtrace.verdicts.replaying import program_at
 from kvtrace.verdicts.rules.non_finite import births
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ from kvtrace.addons.tolerance.outputs import Output, Tolerance
 from kvtrace.addons.tolerance.references import as_array
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.registry import place
+from kvtrace.evaluate.scope import program_at
 from kvtrace.evaluate.shadows.errors.analysis import CHANCE
 from kvtrace.evaluate.shadows.errors.exact_values import Numbers, distances_of
 from kvtrace.evaluate.shadows.errors.roundings import GrantedRoundings
 from kvtrace.verdicts.locating import writers
-from kvtrace.verdicts.replaying import program_at
 
 __all__ = ["Compared", "NotClose", "NotDerived", "against"]
 

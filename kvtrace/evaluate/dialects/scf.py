@@ -69,13 +69,11 @@ def if_(op: Op, compiler: Compiler) -> Step:
 
     def run_divided(values: list[Any], scope: Scope, takes_then: Array) -> None:
         branch_results: list[tuple[Array, list[Any]]] = []
-        for branch, index in zip(
-            branches, (np.flatnonzero(takes_then), np.flatnonzero(~takes_then)), strict=True
-        ):
-            if branch is None:
-                continue
-            inner = selected(values, branch.outer, index, every=False)
-            branch_results.append((index, branch.run(inner, scope.restricted(index))))
+        indices = np.flatnonzero(takes_then), np.flatnonzero(~takes_then)
+        for branch, index in zip(branches, indices, strict=True):
+            if branch is not None:
+                inner = selected(values, branch.outer, index, every=False)
+                branch_results.append((index, branch.run(inner, scope.restricted(index))))
         for position, slot in enumerate(results):
             result_parts = [(index, outcome[position]) for index, outcome in branch_results]
             values[slot] = merge_programs(result_parts, scope.programs, types[position])
@@ -261,9 +259,8 @@ class _For:
         inner = selected(values, body.outer, index, every=every)
         active = scope if every else scope.restricted(index)
         active_counters = counter if every else counter[index]
-        inner[induction] = Sum(
-            0, (active_counters,), int(active_counters.min()), int(active_counters.max())
-        )
+        low, high = int(active_counters.min()), int(active_counters.max())
+        inner[induction] = Sum(0, (active_counters,), low, high)
         for slot, value in zip(arguments, carried, strict=True):
             inner[slot] = value if every else select_programs(value, index)
         outcome = body.run(inner, active.at_iteration(trip))
@@ -294,10 +291,9 @@ def _uniform_integer(value: Any) -> int | None:
             return value.constant
         if value.low == value.high:
             return value.low
-        array: Any = value.terms[0]
         if len(value.terms) > 1:
             return None
-        array = array + value.constant
+        array: Any = value.terms[0] + value.constant
     else:
         array = value
     first_element = array.flat[0]
@@ -353,8 +349,7 @@ class _While:
                 inner[slot] = value
             condition, *forwarded = self.before.run(inner, active)
             if isinstance(condition, Unknown):
-                doubt = Unknown(condition.sources)
-                self._once_in_doubt(values, scope, doubt, forwarded)
+                self._once_in_doubt(values, scope, Unknown(condition.sources), forwarded)
                 return
             flags = np.broadcast_to(
                 np.asarray(condition) if isinstance(condition, bool) else

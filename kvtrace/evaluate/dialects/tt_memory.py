@@ -20,6 +20,7 @@ from kvtrace.evaluate.values import (
     Unknown,
     to_array,
     to_sum,
+    unknown_of,
 )
 from kvtrace.ir import Op
 from kvtrace.ir.model import attribute
@@ -36,12 +37,9 @@ def moved(pointer: Any, steps: Any, size: int) -> Any:
     if isinstance(pointer, Unknown):
         return pointer
     offset = pointer.offset
-    if isinstance(offset, Unknown) or isinstance(steps, Unknown):
-        sources: frozenset[str] = frozenset()
-        for operand in (offset, steps):
-            if isinstance(operand, Unknown):
-                sources |= operand.sources
-        return Pointer(pointer.argument, Unknown(sources))
+    unknown = unknown_of((offset, steps))
+    if unknown is not None:
+        return Pointer(pointer.argument, unknown)
     distance = scaled(to_sum(steps), size)
     total = Sum(
         offset.constant + distance.constant,

@@ -143,18 +143,12 @@ def _first_failure(op: Op, scope: Scope, failed: Array, message: str) -> FailedA
     program_position, *lane = map(int, np.argwhere(failed)[0])
     return FailedAssertion(
         op,
-        _grid_ids(scope, program_position),
+        scope.program(program_position),
         scope.iteration,
         tuple(lane),
         int(np.count_nonzero(failed)),
         message,
     )
-
-
-def _grid_ids(scope: Scope, position: int) -> tuple[int, int, int]:
-    linear = int(scope.linear[position])
-    x, y, _ = scope.launch.grid
-    return linear % x, linear // x % y, linear // (x * y)
 
 
 _MOST_LINES = 10_000
@@ -172,7 +166,7 @@ def print_(op: Op, _compiler: Compiler) -> Step:
 
     def lines(shown: list[Any], scope: Scope) -> Iterator[str]:
         for position in range(scope.programs):
-            x, y, z = _grid_ids(scope, position)
+            x, y, z = scope.program(position)
             head = f"pid ({x}, {y}, {z}) "
             if not slots:
                 yield f"{head.rstrip()}{prefix}"

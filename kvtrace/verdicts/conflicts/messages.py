@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from kvtrace.evaluate import TensorArgument
+from kvtrace.evaluate.scope import program_at
 from kvtrace.ir import Op
 from kvtrace.ir.data_dependence import depending_on_data
 from kvtrace.ir.model import line_text
@@ -15,7 +16,6 @@ from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.outcomes import ConfirmedConflict, Touch, Witness
 from kvtrace.verdicts.conflicts.parts import roles_of
 from kvtrace.verdicts.contents.loaded import depends_on
-from kvtrace.verdicts.replaying import program_at
 from kvtrace.verdicts.verdict import Verdict
 
 RACE: Final = "race"

@@ -12,6 +12,7 @@ from typing import Final
 
 from kvtrace.evaluate import Observer, ScalarArgument, TensorArgument
 from kvtrace.evaluate.observe import Access as Touched
+from kvtrace.evaluate.scope import program_at
 from kvtrace.ir import Op
 from kvtrace.symbolic.conditions import FALSE, Condition, at_least, equal, in_order
 from kvtrace.symbolic.expressions import address_expression
@@ -21,7 +22,7 @@ from kvtrace.symbolic.prover import Proven, Refuted, Unknown
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Symbol, Term
 from kvtrace.verdicts.binding import BoundCall
-from kvtrace.verdicts.replaying import NOT_REPRODUCED, program_at, run
+from kvtrace.verdicts.replaying import NOT_REPRODUCED, run
 from kvtrace.verdicts.unknown_fields import RULE_FIELDS, unknown_text
 from kvtrace.verdicts.verdict import Verdict, Witness, worst_by_op
 

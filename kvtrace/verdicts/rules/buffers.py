@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from kvtrace.evaluate import TensorArgument
+from kvtrace.evaluate.scope import program_at
 from kvtrace.ir import Op, Value
 from kvtrace.ir.buffer_ops import BUFFER_BYTES, IN_BUFFER
 from kvtrace.ir.model import attribute
@@ -21,7 +22,6 @@ from kvtrace.symbolic.prover import Given, Proven, Refuted
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import ZERO, Term
 from kvtrace.verdicts.binding import BoundCall
-from kvtrace.verdicts.replaying import program_at
 from kvtrace.verdicts.verdict import Answer, Verdict
 
 RULE: Final = "buffer-range"

@@ -18,6 +18,7 @@ from msgspec import Struct
 from kvtrace.evaluate.dialects.arith_casts import integers_of
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.registry import Step
+from kvtrace.evaluate.scope import program_at
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Unknown, to_array
 from kvtrace.ir import Op, Value
@@ -36,7 +37,7 @@ from kvtrace.ir.ops import (
 from kvtrace.ir.types import FloatType, element_of
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.binding import BoundCall
-from kvtrace.verdicts.replaying import holds_floats, program_at
+from kvtrace.verdicts.replaying import holds_floats
 from kvtrace.verdicts.rules.conversions import (
     LostFloat,
     evaluated_with_floats,

@@ -15,12 +15,13 @@ from msgspec.structs import replace
 
 from kvtrace.evaluate import Argument, TensorArgument
 from kvtrace.evaluate.arguments import OutsideNumbers
+from kvtrace.evaluate.scope import linear_program
 from kvtrace.ir import Module, Op
 from kvtrace.ir.feeding import loads_behind
 from kvtrace.ir.model import line_text
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.conflicts.race_replay import replayed, touched
-from kvtrace.verdicts.replaying import WITNESS_LANES, linear_program, without_contents
+from kvtrace.verdicts.replaying import WITNESS_LANES, without_contents
 from kvtrace.verdicts.verdict import Verdict
 
 Judge = Callable[["Call", Collection[str]], Iterable[Verdict]]

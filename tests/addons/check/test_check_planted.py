@@ -7,8 +7,8 @@ import pytest
 
 from corpus.kernels import basic, blocks
 from corpus.kernels import oracle_kernels as kernels
+from kvtrace.evaluate.scope import program_at
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout
-from kvtrace.verdicts.replaying import program_at
 from tests.addons.check.launched import Launched
 from tests.backends.compiled_kernels import check_kernels
 from tests.kernels.case import random_of
