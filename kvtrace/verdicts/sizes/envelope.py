@@ -70,7 +70,8 @@ def envelope(
 ) -> list[EnvelopeRow]:
     """Return the row of each quantity that affects an access or the grid, and of index tensors.
 
-    A row is for the launch of `calls` whose other sizes allow the quantity the narrowest range.
+    A row is for the launch of `calls` whose other sizes allow the quantity the narrowest range: if
+    `rows` may be up to 225 with 4 columns and up to 100 with 9, that with 9 columns.
 
     Args:
         relations: the relations of the recorded launches of a variant.
@@ -83,7 +84,7 @@ def envelope(
         NoKernel: the module has no function to run.
 
     """
-    subjects: list[Number | int] = [*relations.sizes, *index_tensors(relations.call)]
+    quantities: list[Number | int] = [*relations.sizes, *index_tensors(relations.call)]
     total_clock = Clock(seconds)
     relevant = relations.deciding_numbers() | contract_numbers(contracts, relations)
     bases = [
@@ -92,11 +93,11 @@ def envelope(
         if numbers_of(call).keys() == relations.base.keys()
     ]
     rows: list[EnvelopeRow] = []
-    for index, subject in enumerate(subjects):
-        clock = Clock(min(SECONDS_A_ROW, total_clock.remaining() / (len(subjects) - index)))
-        size = None if isinstance(subject, int) else subject
-        row = _worst_row(bases, subject, clock)
-        rows += [_as_recorded(row, broken, size)] if row else []
+    for index, quantity in enumerate(quantities):
+        share = total_clock.remaining() / (len(quantities) - index)
+        row = _worst_row(bases, quantity, Clock(min(SECONDS_A_ROW, share)))
+        if row is not None:
+            rows.append(row if isinstance(quantity, int) else _within_rules(row, broken, quantity))
     smallest = min(bases, key=lambda base: elements_of(base.relations.call))
     recorded = [base.relations.call for base in bases]
     return with_gaps(rows, smallest.relations, recorded, smallest.text)
@@ -126,12 +127,9 @@ class _Base:
             sizes = relations.at({} if isinstance(quantity, int) else {quantity: SIZE.term})
         except Ambiguous:
             return *relations.base.items(), *contents
-        numbers = [
-            (number, value)
-            for number, value in relations.base.items()
-            if sizes.terms[number].constant is not None
-        ]
-        return *numbers, *contents, id(relations.call.module.op)
+        numbers = relations.base.items()
+        constant = [(n, value) for n, value in numbers if sizes.terms[n].constant is not None]
+        return *constant, *contents, id(relations.call.module.op)
 
     def text(self, quantity: Number | int) -> str:
         """Return the sizes other than a quantity: "rows = 4, cols = 1,000"."""
@@ -167,7 +165,7 @@ class _Base:
             return EnvelopeRow(name, recorded, kind, reason=str(error))
         grids = sorted(n for n in self._relevant if n[0] == "grid")
         reasons = [relations.unknown_growth(grid, quantity) for grid in grids]
-        unknown = next((reason for reason in reasons if reason), None)
+        unknown = next(filter(None, reasons), None)
         if not unknown and all(sizes.terms[n].constant is not None for n in self._relevant):
             return None
         refusal = refusal_of(relations, relations.base)
@@ -201,7 +199,8 @@ def _worst_row(bases: Sequence[_Base], quantity: Number | int, clock: Clock) -> 
     worst: EnvelopeRow | None = None
     tried: list[str] = []
     for base in different.values():
-        if tried and (clock.remaining() <= 0 or (worst is not None and worst.fine is None)):
+        has_no_range = worst is not None and worst.fine is None
+        if tried and (clock.remaining() <= 0 or has_no_range):
             break
         tried.append(base.text(quantity))
         row = base.row(quantity, clock, worst)
@@ -217,25 +216,17 @@ def _range_key(row: EnvelopeRow) -> tuple[float, bool]:
     return row.fine[1] if row.fine else float("-inf"), row.kind == "unknown"
 
 
-def _as_recorded(
-    row: EnvelopeRow, broken: Sequence[RecordedViolation], size: Number | None
+def _within_rules(
+    row: EnvelopeRow, broken: Sequence[RecordedViolation], size: Number
 ) -> EnvelopeRow:
     """Return a row without a range if a recorded launch of a size in the range breaks a rule."""
-    values = [(numbers.get(size), message) for numbers, message in broken] if size else []
-    for value, message in sorted((v, message) for v, message in values if v is not None):
+    violations = [(numbers[size], message) for numbers, message in broken if size in numbers]
+    for value, message in sorted(violations):
         if row.fine is not None and row.fine[0] <= value <= row.fine[1]:
-            message_ = f"in another recorded launch, {message}"
             return replace(
-                row,
-                kind="rule",
-                first_bad=value,
-                what=message_,
-                file=None,
-                line=None,
-                contract=None,
-                low=None,
-                high=None,
-            )
+                row, kind="rule", first_bad=value, what=f"in another recorded launch, {message}",
+                file=None, line=None, contract=None, low=None, high=None,
+            )  # fmt: skip
     return row
 
 
@@ -318,7 +309,7 @@ class _SizeSubject(Subject):
         """Return why a tensor may depend on the size in an unknown way, else None."""
         numbers = self._numbers_of(claim) if self._position(claim) is not None else ()
         reasons = (self._relations.unknown_growth(n, self._size) for n in numbers)
-        return next((reason for reason in reasons if reason), None)
+        return next(filter(None, reasons), None)
 
     def _position(self, claim: Claim) -> int | None:
         """Return the argument of the tensor that a claim is about, if it is about one."""
@@ -332,7 +323,7 @@ class _SizeSubject(Subject):
         position = self._position(claim)
         if position is not None:
             access = summarize(self.kernel.call.module).accesses[claim.access or 0]
-            atoms = (a for a in access.offset.atoms() | access.active.atoms())
+            atoms = access.offset.atoms() | access.active.atoms()
             keys = {(a.kind, a.key) for a in atoms if isinstance(a, Symbol)}
             keys |= {("programs", key[1]) for key in keys if key[0] == "program"}
             numbers = [n for n in numbers if n[:2] == ("shape", position) or key_of(n) in keys]
