@@ -67,7 +67,8 @@ class Draw:
 
     Args:
         number: the draw's number, which seeds the moves.
-        scale: the share of the unit that the largest move is.
+        scale: the largest move, as a share of the unit: 0.5 moves a float16, whose unit is 2⁻¹¹, by
+            at most 2⁻¹² of itself.
         most: the largest unit; larger units are cut to this one.
         half: whether each number stays with probability 1/2, and inputs of fewer than 16 numbers
             stay altogether.
@@ -191,18 +192,44 @@ def conditions(
         return {n: Condition(np.zeros(e.shape), np.zeros(e.shape)) for n, e in exact.items()}
     scale = _STEP / inputs.coarsest
     stored = _mean_moves(results, exact, scale, math.inf)
-    if all(unit == inputs.units[0] for unit in inputs.units):
+    if len(set(inputs.units)) == 1:  # results move linearly
         share = min(1.0, inputs.working / inputs.coarsest)
         working = {name: moves * share for name, moves in stored.items()}
     else:
-        fine = _STEP / inputs.working
-        working = _mean_moves(results, exact, fine, inputs.working)
+        working = _mean_moves(results, exact, _STEP / inputs.working, inputs.working)
     half_moved = results(Draw(DRAWS, scale, half=True))
     lengths = {
         name: _length(half_moved[name].reshape(values.shape), values, stored[name], inputs)
         for name, values in exact.items()
     }
     return {name: Condition(stored[name], working[name], lengths[name]) for name in exact}
+
+
+def _mean_moves(
+    results: Callable[[Draw], Mapping[str, Numbers]], exact: Mapping[str, Numbers], scale: float,
+    most: float,
+) -> dict[str, Numbers]:  # fmt: skip
+    """Return each element's root mean square move over all draws, divided by `scale`.
+
+    A number that is not finite, moved or not, counts as unmoved.
+    """
+    squares = {name: np.zeros(values.shape) for name, values in exact.items()}
+    counts = {name: np.zeros(values.shape) for name, values in exact.items()}
+    for draw_number in range(DRAWS):
+        moved = results(Draw(draw_number, scale, most))
+        for name, values in exact.items():
+            result = moved[name].reshape(values.shape)
+            with np.errstate(all="ignore"):
+                square = ((result - values) / scale) ** 2
+            is_finite = np.isfinite(square)
+            is_unmoved = ~np.isfinite(values) & ~np.isfinite(result)
+            squares[name] += np.where(is_finite, square, 0.0)
+            counts[name] += is_finite | is_unmoved
+    with np.errstate(all="ignore"):
+        return {
+            name: np.where(counts[name] > 0, np.sqrt(square / counts[name]), np.inf)
+            for name, square in squares.items()
+        }
 
 
 def _length(moved: Numbers, exact: Numbers, stored: Numbers, inputs: Inputs) -> int:
@@ -216,76 +243,6 @@ def _length(moved: Numbers, exact: Numbers, stored: Numbers, inputs: Inputs) -> 
     if share_unmoved > 0:
         return max(1, round(-math.log2(share_unmoved)))
     return max(1, inputs.longest, inputs.numbers // max(1, exact.size))
-
-
-def are_alike(values: Numbers, again: Numbers) -> bool:
-    """Return whether two calls' results are equal up to 2⁻³⁶ of the largest number."""
-    if values.shape != again.shape:
-        return False
-    largest = float(np.max(np.abs(values[np.isfinite(values)]), initial=0.0))
-    return np.allclose(values, again, rtol=_REPEATED, atol=_REPEATED * largest, equal_nan=True)
-
-
-def reference_losses(
-    results: Callable[[Draw], tuple[Mapping[str, Numbers], Mapping[str, Numbers]]],
-    exact: Mapping[str, Numbers], measured: Mapping[str, Condition], inputs: Inputs,
-) -> dict[str, Numbers]:  # fmt: skip
-    r"""Return the root mean square error of a reference in the computation's type, by element.
-
-    Args:
-        results: computes the results for inputs moved by a draw: in that type, and in float64.
-        exact: the results of the unmoved inputs.
-        measured: the results' conditions; DRAWS draws are made where a loss exceeds them.
-        inputs: the problem's inputs.
-    """
-    squares = {name: np.zeros(values.shape) for name, values in exact.items()}
-    draws = 0
-    while draws < DRAWS and (
-        draws != _OWN_DRAWS
-        or any(
-            _exceeds(total / draws, exact[n], measured[n], inputs) for n, total in squares.items()
-        )
-    ):
-        rounded, wide = results(Draw(DRAWS + 1 + draws, _OWN_STEP))
-        for name, total in squares.items():
-            with np.errstate(all="ignore"):
-                square = (rounded[name] - wide[name]).reshape(total.shape) ** 2
-            total += np.where(np.isfinite(square), square, 0.0)
-        draws += 1
-    return {name: np.sqrt(total / draws) for name, total in squares.items()}
-
-
-def _exceeds(square: Numbers, exact: Numbers, condition: Condition, inputs: Inputs) -> bool:
-    """Return whether a reference's loss, squared, counts in any element beside its condition."""
-    with np.errstate(all="ignore"):
-        others = condition.working + inputs.working * _SPREAD * np.abs(exact)
-        return bool(np.any(_CHAIN * np.sqrt(square) > _GROWTH * others))
-
-
-def _mean_moves(
-    results: Callable[[Draw], Mapping[str, Numbers]], exact: Mapping[str, Numbers], scale: float,
-    most: float,
-) -> dict[str, Numbers]:  # fmt: skip
-    """Return each element's root mean square move over all draws, divided by `scale`."""
-    squares = {name: np.zeros(values.shape) for name, values in exact.items()}
-    counts = {name: np.zeros(values.shape) for name, values in exact.items()}
-    for draw_number in range(DRAWS):
-        moved = results(Draw(draw_number, scale, most))
-        for name, values in exact.items():
-            with np.errstate(all="ignore"):
-                square = ((moved[name].reshape(values.shape) - values) / scale) ** 2
-            finite = np.isfinite(square)
-            if not finite.all():
-                still = ~np.isfinite(values) & ~np.isfinite(moved[name].reshape(values.shape))
-                finite |= still
-                square = np.where(finite & ~still, square, 0.0)
-            squares[name] += square
-            counts[name] += finite
-    with np.errstate(all="ignore"):
-        return {
-            name: np.where(counts[name] > 0, np.sqrt(square / counts[name]), np.inf)
-            for name, square in squares.items()
-        }
 
 
 def granted(
@@ -318,3 +275,44 @@ def granted(
     if is_float(result):
         radius = radius + rounding(result, size + radius)
     return np.asarray(np.where(finite, radius, np.inf))
+
+
+def are_alike(values: Numbers, again: Numbers) -> bool:
+    """Return whether two calls' results are equal up to 2⁻³⁶ of the largest number."""
+    if values.shape != again.shape:
+        return False
+    largest = float(np.max(np.abs(values[np.isfinite(values)]), initial=0.0))
+    return np.allclose(values, again, rtol=_REPEATED, atol=_REPEATED * largest, equal_nan=True)
+
+
+def reference_losses(
+    results: Callable[[Draw], tuple[Mapping[str, Numbers], Mapping[str, Numbers]]],
+    exact: Mapping[str, Numbers], measured: Mapping[str, Condition], inputs: Inputs,
+) -> dict[str, Numbers]:  # fmt: skip
+    r"""Return the root mean square error of a reference in the computation's type, by element.
+
+    Args:
+        results: computes the results for inputs moved by a draw: in that type, and in float64.
+        exact: the results of the unmoved inputs.
+        measured: the results' conditions; DRAWS draws are made where a loss exceeds them.
+        inputs: the problem's inputs.
+    """
+    squares = {name: np.zeros(values.shape) for name, values in exact.items()}
+    for draws in range(1, DRAWS + 1):
+        rounded, wide = results(Draw(DRAWS + draws, _OWN_STEP))
+        for name, total in squares.items():
+            with np.errstate(all="ignore"):
+                square = (rounded[name] - wide[name]).reshape(total.shape) ** 2
+            total += np.where(np.isfinite(square), square, 0.0)
+        if draws == _OWN_DRAWS and not any(
+            _exceeds(total / draws, exact[n], measured[n], inputs) for n, total in squares.items()
+        ):
+            break
+    return {name: np.sqrt(total / draws) for name, total in squares.items()}
+
+
+def _exceeds(square: Numbers, exact: Numbers, condition: Condition, inputs: Inputs) -> bool:
+    """Return whether a reference's loss, squared, counts in any element beside its condition."""
+    with np.errstate(all="ignore"):
+        others = condition.working + inputs.working * _SPREAD * np.abs(exact)
+        return bool(np.any(_CHAIN * np.sqrt(square) > _GROWTH * others))
