@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from kvtrace.converters.profile.recompiles import integer_arguments, kind_of, specialization
+from kvtrace.figures.columns import Integers
 from kvtrace.figures.identity import KernelKey, key_of
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import Selection, Trace
-
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,20 +81,21 @@ def _calls(
 def parameters_of(calls: Sequence[RecordedCall]) -> dict[str, Parameter]:
     """Return the classes of each integer parameter of a kernel, from all its calls."""
     one, aligned = dict[str, bool](), dict[str, bool]()
-    kinds: dict[tuple[str, str, int], set[str]] = {}
+    kinds_by_variant: dict[tuple[str, str, int], set[str]] = {}
     for call in calls:
         rows = {row["name"]: row for row in call.kernel["signature"] or ()}
         for name, value in call.integers.items():
-            row, kind = rows.get(name, {}), kind_of(value)
-            kinds.setdefault((name, call.row["run"], call.row["kernel_id"]), set()).add(kind)
+            row, variant = rows.get(name, {}), (name, call.row["run"], call.row["kernel_id"])
+            kinds_by_variant.setdefault(variant, set()).add(kind_of(value))
             if value == 1 and row.get("constexpr") is not None:
                 one[name] = True
             elif value % 16 == 0:
                 aligned[name] = bool(row.get("divisibility"))
-    fixed = {name for (name, *_), seen in kinds.items() if "one" in seen and len(seen) > 1}
-    return {
-        name: Parameter(False, False)
-        if name in fixed
-        else Parameter(one.get(name, aligned.get(name) or None), aligned.get(name))
-        for name, *_ in kinds
-    }
+    parameters: dict[str, Parameter] = {}
+    for name, *_ in kinds_by_variant:  # a specialized parameter has both classes
+        is_one_apart = one.get(name, aligned.get(name) or None)
+        parameters[name] = Parameter(is_one_apart, aligned.get(name))
+    for (name, *_), kinds in kinds_by_variant.items():
+        if "one" in kinds and len(kinds) > 1:  # one variant took 1 and others: not specialized
+            parameters[name] = Parameter(one=False, aligned=False)
+    return parameters

@@ -86,9 +86,8 @@ class _Stream(Struct):
 
     def are(self, operations: frozenset[str]) -> npt.NDArray[np.bool_]:
         """Return for each kernel if it is one of some operations."""
-        return np.array([operation_of_kernel(name) in operations for name in self.names], bool)[
-            self.name
-        ]
+        by_name = np.array([operation_of_kernel(name) in operations for name in self.names], bool)
+        return by_name[self.name]
 
 
 class RankCollectives(Struct, frozen=True):
@@ -119,6 +118,9 @@ class RankCollectives(Struct, frozen=True):
     name: Integers
     names: tuple[str, ...]
 
+
+#: Columns of `RankCollectives`.
+_COLUMNS: Final = RankCollectives.__struct_fields__[:-1]
 
 _Rank = tuple[RankExecutions, list[tuple[Key, Kernels]]]
 
@@ -176,7 +178,7 @@ class Collectives(Struct):
         return self._ran[run.run_id]
 
     def _transfers(self, run: Run) -> RankCollectives:
-        columns: list[tuple[Integers, ...]] = []
+        parts = [dict.fromkeys(_COLUMNS, np.zeros(0, np.int64))]
         names: tuple[str, ...] = ()
         sizes = [stream.number.size for stream in self._streams.values()]
         first = dict(zip(self._streams, np.cumsum([0, *sizes]).tolist(), strict=False))
@@ -189,24 +191,17 @@ class Collectives(Struct):
                 clock = self._clocks.get(run.run_id)
                 place, part = _fill(stream, kernels, rooted, clock, transfer, last)
                 matched[part] = first[key] + place
-            columns.append(
-                (
-                    kernels.start, transfer, kernels.end, last, matched,
-                    _are_exchanges(kernels, key), _moved(kernels, key),
-                    kernels.record, kernels.name,
-                )
-            )  # fmt: skip
             names = kernels.names
-        columns.append((np.zeros(0, np.int64),) * 9)
-        start, *others = map(np.concatenate, zip(*columns, strict=True))
-        order = np.argsort(start, kind="stable")
-        transfer, end, last, matched, exchange, moved, record, name = (
-            column[order] for column in others
-        )
-        is_exchange = exchange.astype(bool)
-        return RankCollectives(
-            start[order], transfer, end, last, matched, is_exchange, moved, record, name, names
-        )
+            values = (
+                kernels.start, transfer, kernels.end, last, matched, _are_exchanges(kernels, key),
+                _moved(kernels, key), kernels.record, kernels.name,
+            )  # fmt: skip
+            parts.append(dict(zip(_COLUMNS, values, strict=True)))
+        columns = {name: np.concatenate([part[name] for part in parts]) for name in _COLUMNS}
+        order = np.argsort(columns["start"], kind="stable")
+        columns = {name: column[order] for name, column in columns.items()}
+        is_exchange = columns.pop("is_exchange").astype(bool)
+        return RankCollectives(**columns, is_exchange=is_exchange, names=names)
 
 
 def _are_exchanges(kernels: Kernels, key: Key) -> Integers:
@@ -230,9 +225,8 @@ def _moved(kernels: Kernels, key: Key) -> Integers:
         "AllReduce": 2 * (ranks - 1) / ranks, "AllGather": ranks - 1,
         "ReduceScatter": (ranks - 1) / ranks, "Broadcast": 1, "Reduce": 1,
     }  # fmt: skip
-    share = np.array([shares.get(operation_of_kernel(name), -1.0) for name in kernels.names])[
-        kernels.name
-    ]
+    by_name = np.array([shares.get(operation_of_kernel(name), -1.0) for name in kernels.names])
+    share = by_name[kernels.name]
     is_known = (kernels.size >= 0) & (share >= 0)
     return np.where(is_known, np.rint(kernels.size * share), UNKNOWN).astype(np.int64)
 

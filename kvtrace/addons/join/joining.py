@@ -305,30 +305,21 @@ def _assign_graphs_by_turn(
     if not unique_graphs:
         return
     first_unique = min(unique_graphs, key=lambda graph: graph.first)
-    step_begins = [
-        replay_index
-        for replay_index, graphs in enumerate(possible)
-        if list(graphs) == [first_unique]
-    ]
-    steps = list(zip(step_begins, [*step_begins[1:], len(possible)], strict=True))
+    begins = [index for index, graphs in enumerate(possible) if list(graphs) == [first_unique]]
+    steps = list(zip(begins, [*begins[1:], len(possible)], strict=True))
+    first_numbers = [graphs[0].number if graphs else NONE for graphs in possible]
     candidates_by_first = {graphs[0].number: graphs for graphs in possible if len(graphs) > 1}
-    for first_graph_number, graphs in candidates_by_first.items():
-        replays = [
-            [
-                replay_index
-                for replay_index in range(*step)
-                if possible[replay_index][:1]
-                and possible[replay_index][0].number == first_graph_number
-            ]
+    for first_number, graphs in candidates_by_first.items():
+        replays_of_steps = [
+            [index for index in range(*step) if first_numbers[index] == first_number]
             for step in steps
         ]
-        counts = Counter(map(len, replays[:-1]))
-        is_regular = set(counts) <= {len(graphs)} and len(replays[-1]) == len(graphs)
+        is_regular = all(len(replays) == len(graphs) for replays in replays_of_steps)
         if not is_regular or graphs[0].first < first_unique.first:
             continue
-        for step_replays in replays:
-            for replay_index, graph in zip(step_replays, graphs, strict=True):
-                graphs_of_replays[indexes[replay_index]] = graph
+        for replays in replays_of_steps:
+            for index, graph in zip(replays, graphs, strict=True):
+                graphs_of_replays[indexes[index]] = graph
 
 
 def _launches_of_replay(
@@ -336,7 +327,7 @@ def _launches_of_replay(
 ) -> tuple[Integers, Integers]:
     """Return `seq` and call id of each execution of a replay, NONE where uncertain.
 
-    `graphs` are the replay's candidates; `looks` and `places` are those of its executions.
+    `graphs` are the replay's candidates; `looks` and `stream_numbers` are of its executions.
     """
     counts: Counter[int] = Counter()
     streams: dict[int, set[int]] = {}
