@@ -13,7 +13,8 @@ from typing import Final
 
 import numpy as np
 
-from kvtrace.converters.profile.argument_classes import Integers, Parameter, RecordedCall
+from kvtrace.converters.profile.argument_classes import Parameter, RecordedCall
+from kvtrace.figures.columns import Integers
 
 #: Sizes and combinations beyond these are not enumerated.
 _MOST_SIZES: Final = 1 << 20

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow.compute as pc
 
 from kvtrace.converters.output import whole_file
@@ -35,6 +34,7 @@ from kvtrace.converters.timeline.pieces import (
 from kvtrace.converters.timeline.timeline import (
     LAUNCH,
     Counter,
+    Integers,
     Slices,
     Tally,
     Timeline,
@@ -43,7 +43,6 @@ from kvtrace.converters.timeline.timeline import (
 from kvtrace.figures.clocks import host_clocks
 from kvtrace.schema.trace import Selection
 
-Integers = npt.NDArray[np.int64]
 Buffer = bytes | memoryview
 
 _CHUNK: Final = 1 << 16

@@ -8,9 +8,6 @@ packet sets. Field numbers: https://github.com/google/perfetto/tree/main/protos/
 from collections.abc import Sequence
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
 from kvtrace.converters.timeline.pieces import Constant, Piece
 from kvtrace.converters.timeline.protobuf import (
     Varint,
@@ -19,8 +16,8 @@ from kvtrace.converters.timeline.protobuf import (
     length_prefixed,
     varint,
 )
+from kvtrace.converters.timeline.timeline import Integers
 
-Integers = npt.NDArray[np.int64]
 Buffer = bytes | memoryview
 
 #: Rows that are encoded at once.

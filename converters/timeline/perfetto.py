@@ -31,7 +31,6 @@ from kvtrace.converters.timeline.packets import (
     CLOCK_SNAPSHOT,
     SEQUENCE,
     Buffer,
-    Integers,
     clock,
     first_packet,
     packet,
@@ -58,6 +57,7 @@ from kvtrace.converters.timeline.protobuf import (
 from kvtrace.converters.timeline.timeline import (
     LAUNCH,
     Counter,
+    Integers,
     Slices,
     Tally,
     Timeline,

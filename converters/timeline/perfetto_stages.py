@@ -22,7 +22,6 @@ from kvtrace.converters.timeline.captions import Caption, ExecutedKernel, Facts
 from kvtrace.converters.timeline.packets import (
     CHUNK,
     Buffer,
-    Integers,
     first_packet,
     packet_pieces,
     without_nul,
@@ -36,7 +35,7 @@ from kvtrace.converters.timeline.pieces import (
     concatenate_rows,
 )
 from kvtrace.converters.timeline.protobuf import Varint, bytes_field, integer_field, varint
-from kvtrace.converters.timeline.timeline import Slices, Track
+from kvtrace.converters.timeline.timeline import Integers, Slices, Track
 
 # TracePacket
 _RENDER_STAGE: Final = 53

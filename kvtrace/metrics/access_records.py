@@ -17,10 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.metrics.patterns import Patterns
+from kvtrace.metrics.patterns import Integers, Patterns
 from kvtrace.metrics.progressions import nested_progression, progressions, runs_of
 
-Integers = NDArray[np.int64]
 Levels = tuple[tuple[int, ...], ...]
 
 MOST_SINGLE_ROWS = 32

@@ -11,7 +11,6 @@ from functools import partial
 
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from kvtrace.evaluate.observe import Access, AccessParts
 from kvtrace.metrics.access_records import AccessRecords, Rows
@@ -20,8 +19,6 @@ from kvtrace.metrics.patterns import Patterns, patterns_of
 from kvtrace.metrics.sectors import SECTOR_BYTES, sectors_of_patterns
 from kvtrace.metrics.unique_bytes import Repetition, size_of_union, touched
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout
-
-Integers = NDArray[np.int64]
 
 MOST_LANES = 1 << 24
 """Limit of lanes of an access's distinct patterns."""

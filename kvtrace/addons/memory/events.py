@@ -17,12 +17,11 @@ import pyarrow.compute as pc
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from kvtrace.figures.columns import integers
+from kvtrace.figures.columns import Integers, integers
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-Integers = NDArray[np.int64]
 #: Least events of a part, except for the last one.
 _AT_ONCE: Final = 1 << 20
 #: Most unique events that are known at a time; some 0.5 kB each.

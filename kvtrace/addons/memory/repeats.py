@@ -27,11 +27,12 @@ from typing import Final, NamedTuple
 import numpy as np
 from msgspec import Struct
 
-from kvtrace.addons.memory.events import Events, Integers, Operated
+from kvtrace.addons.memory.events import Events, Operated
 from kvtrace.addons.memory.following import Follower
 from kvtrace.addons.memory.lives import Birth, Life, Place
 from kvtrace.addons.memory.reads import Answered
 from kvtrace.addons.memory.states import State
+from kvtrace.figures.columns import Integers
 
 #: Least events of a block; it has fewer than twice as many. New ones are cut into smaller ones.
 _LEAST: Final = (1024, 64)
