@@ -30,8 +30,8 @@ def checked(case: Any) -> dict[str, Any]:
     from tests.gpu.differential import copies, on_device, told_only
     from tests.kernels.launching import bind
 
-    got, ttir = on_device(case, "cuda")
-    module = parsed(generic_ttir(ttir))
+    got, (ttir, target) = on_device(case, "cuda")
+    module = parsed(generic_ttir(ttir), target)
     held = []
 
     def again() -> Call:
