@@ -7,6 +7,7 @@ integers are those of the kernel only where no arithmetic wraps around, which is
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from math import prod
 from typing import Final
 
 from kvtrace.addons.memory.access_bytes import TouchedBytes
@@ -103,8 +104,11 @@ class Boxing:
     def touched(self, access: Access, active: Condition) -> TouchedBytes:
         """Return the bytes of an access in the lanes for which a condition holds; raise NoBoxes.
 
-        `active` is the access's own condition, or another one of its lanes.
+        `active` is the access's own condition, or another one of its lanes. A grid without programs
+        has none.
         """
+        if not prod(self.bound.call.grid):
+            return TouchedBytes()
         if access.argument is None or access.unknown is not None:
             raise NoBoxes(access.unknown or "its pointer is no argument")
         for arithmetic in self.bound.arithmetic_of(access):

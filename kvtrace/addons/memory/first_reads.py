@@ -7,9 +7,9 @@ first if no earlier store has its key. Bounded by the number of elements.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import gcd, prod
 from typing import Final
 
 import numpy as np
@@ -23,13 +23,14 @@ from kvtrace.ir.ops import AccessKind
 from kvtrace.ir.updates import update_of
 from kvtrace.metrics.byte_ranges import NOTHING, ByteRanges
 from kvtrace.metrics.distinct import distinct
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.symbolic.conditions import Condition, less
 from kvtrace.symbolic.prover.digits import Side
 from kvtrace.symbolic.summary import Access as SymbolicAccess
 from kvtrace.symbolic.terms import Substitution, Symbol
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.barriers import common_loops
-from kvtrace.verdicts.conflicts.copies import Actors, When
+from kvtrace.verdicts.conflicts.copies import Actors, When, two_programs
 from kvtrace.verdicts.conflicts.outcomes import NoConflict
 from kvtrace.verdicts.conflicts.parts import roles_of
 from kvtrace.verdicts.conflicts.search import meeting, shared_by_lanes
@@ -115,7 +116,7 @@ class FirstReads(Observer):
         accesses = listed.accesses
         if not accesses:
             return NOTHING, NOTHING
-        cell = math.gcd(*(access.width for access in accesses)) or 1
+        cell = gcd(*(access.width for access in accesses)) or 1
         if any((access.starts % cell).any() for access in accesses):
             cell = 1
         cells = storage.nbytes // cell + 1
@@ -191,6 +192,41 @@ def may_precede(
         if _may_meet(bound, store, read, trips[level:], is_earlier if trip in atoms else None):
             return True
     return listed_first and _may_meet(bound, store, read)
+
+
+def others_may_store(call: Call, args: Sequence[int]) -> bool:
+    """Return whether a program may read what only another one of the launch stored, in a storage.
+
+    `args` are the tensors in it. A program that reads an element before it stores it does not
+    count: whichever such program comes first reads what was there before the launch.
+    """
+    if prod(call.grid) < 2:
+        return False
+    bound = BoundCall(call)
+    kinds = {site.op.index: site.kind for site in accessing_sites(call.module)}
+    within = [a for a in bound.summary.accesses if a.argument is None or a.argument in args]
+    reads = [access for access in within if kinds[access.op.index] != "store"]
+    for store in within:
+        if kinds[store.op.index] != "store" or any(_is_update(store, read) for read in reads):
+            continue
+        for read in reads:
+            if None in (store.argument, read.argument) or store.unknown or read.unknown:
+                return True
+            sides = _sharer(bound, store), _sharer(bound, read)
+            outcome = meeting(bound, *sides, two_programs(call.grid))
+            if not isinstance(outcome, NoConflict) or outcome.why:
+                return True
+    return False
+
+
+def _is_update(store: SymbolicAccess, read: SymbolicAccess) -> bool:
+    """Return whether each lane of a store was read before, at the same place, by its program."""
+    return (
+        (read.argument, read.offset, read.shape, read.loops, read.element_bytes)
+        == (store.argument, store.offset, store.shape, store.loops, store.element_bytes)
+        and read.op.index < store.op.index
+        and set(read.active.conjuncts()) <= set(store.active.conjuncts())
+    )
 
 
 def _may_meet(

@@ -4,8 +4,8 @@ Launches, operators and allocations are put into the order of their times on the
 storage has a state from its allocation on (`states.py`). Streams are not followed: what was
 launched before counts as done before. A captured launch counts where it was captured.
 
-What cannot be seen is not guessed: a storage that nothing recorded made counts as written, and what
-reads it is *unknown*.
+What cannot be seen is not guessed: what reads a storage that nothing recorded made, or a copy of
+memory of the host, is *unknown*.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kvtrace.addons.memory.events import Allocated, Event, Freed, Launched, Oper
 from kvtrace.addons.memory.lives import Birth, Life, Lives, Place
 from kvtrace.addons.memory.moves import made_of
 from kvtrace.addons.memory.operator_effects import Operator, OperatorTensor
-from kvtrace.addons.memory.reads import Answered, Reads
+from kvtrace.addons.memory.reads import HOST_COPIED, UNSEEN_COPIED, Answered, Reads
 from kvtrace.addons.memory.states import Effect, Spoiling, State
 from kvtrace.metrics.byte_ranges import NOTHING, ByteRanges
 from kvtrace.schema.errors import DamagedFile
@@ -87,13 +87,16 @@ class _Unwritten(NamedTuple):
 def _uses_by(operator_id: int, operator: Operator) -> list[_Use]:
     tensors = operator.tensors
     leaves = any(tensor.is_of_host and tensor.role != "read" for tensor in tensors)
+    # a number of Python's beside a tensor of a device is recorded as a tensor of the host
+    is_beside = any(not tensor.is_of_host and tensor.role != "created" for tensor in tensors)
     birth = Birth("operator", operator_id)
     return [
         _Use(
             index, tensor.offset_bytes, tensor.storage_bytes, tensor.is_of_host,
             birth if tensor.role == "created" else None,
             operator.effects.moves and effect is not None and not (effect.may_write or leaves),
-            effect, Place("operator", operator_id, index),
+            None if tensor.is_of_host and not tensor.shape and is_beside else effect,
+            Place("operator", operator_id, index),
         )
         for index, (tensor, effect) in enumerate(
             zip(tensors, operator.effects.effects, strict=True)
@@ -135,7 +138,7 @@ class Follower:
         """
         self._operators, self._stores_elsewhere = operators, elsewhere
         self.lives = Lives()
-        self._new_states: dict[tuple[int, bool], State] = {}
+        self._new_states: dict[tuple[int, str], State] = {}
         self.answers: list[Answered] | None = None
         self._writers: dict[Effect, tuple[Place, Effect]] = {}
         self._operated: dict[Effect, tuple[Place, Effect]] = {}
@@ -326,10 +329,12 @@ class Follower:
         for position, offset_bytes, size, is_of_host, birth, is_moved, effect, place in uses:
             begin = addresses[position] - offset_bytes
             if is_of_host:
-                self._note_host(begin, size, time)
+                life = self._note_host(begin, size, time)
+                if effect is not None and effect.may_read:
+                    unwritten[position] = _Unwritten(life.state, None)
                 continue
             if birth is not None:
-                life = self._new_life(begin, size, birth, time, whole=False)
+                life = self._new_life(begin, size, birth, time)
             else:
                 life = self._life(begin, size, time)
             if effect is None:
@@ -366,7 +371,7 @@ class Follower:
                 if life is None:
                     birth = Birth("operator", event.operator_id)
                     life = self._new_life(
-                        begin, tensor.storage_bytes, birth, event.time, whole=True
+                        begin, tensor.storage_bytes, birth, event.time, doubt=UNSEEN_COPIED
                     )
                 life.state, _ = life.state.step(effect)
                 written.append((life, index))
@@ -412,11 +417,12 @@ class Follower:
                 life.source = source
                 life.state = life.state.spoiled(spoiled)
 
-    def _note_host(self, begin: int, size: int, time: int) -> None:
-        """Note memory of the host, which counts as written."""
+    def _note_host(self, begin: int, size: int, time: int) -> Life:
+        """Note and return memory of the host, whose frees and writes are not all seen."""
         life = self.lives.at(begin, size)
         if life is None or life.birth.origin != "host":
-            self._new_life(begin, size, Birth("host"), time, whole=True)
+            life = self._new_life(begin, size, Birth("host"), time, doubt=HOST_COPIED)
+        return life
 
     def _allocate(self, event: Allocated) -> None:
         if event.size <= 0:
@@ -425,30 +431,31 @@ class Follower:
             self._note_host(event.address, event.size, event.time)
             return
         birth = Birth("allocation", event.row)
-        life = self._new_life(event.address, event.size, birth, event.time, whole=False)
+        life = self._new_life(event.address, event.size, birth, event.time)
         life.rounded = event.rounded
 
     def _life(self, begin: int, size: int, time: int) -> Life:
-        """Return the storage at an address; one that nothing made is made here, as written."""
+        """Return the storage at an address; one that nothing made is made here, in doubt."""
         life = self.lives.at(begin, size)
         if life is None:
-            return self._new_life(begin, size, Birth("unseen"), time, whole=True)
+            return self._new_life(begin, size, Birth("unseen"), time, doubt=UNSEEN_COPIED)
         if life.size != size:  # the tensor of an allocation that was rounded up
             life.size, life.state, life.rounded = size, self._new_state(size), False
         return life
 
-    def _new_life(self, begin: int, size: int, birth: Birth, time: int, *, whole: bool) -> Life:
-        life = Life(begin, size, self._new_state(size, whole=whole), birth, time)
+    def _new_life(self, begin: int, size: int, birth: Birth, time: int, *, doubt: str = "") -> Life:
+        life = Life(begin, size, self._new_state(size, doubt), birth, time)
         for old in self.lives.add(life):
             self._end(old)
         return life
 
-    def _new_state(self, size: int, *, whole: bool = False) -> State:
-        """Return the state of bytes that nobody wrote, or of bytes that were all written."""
-        state = self._new_states.get((size, whole))
+    def _new_state(self, size: int, doubt: str = "") -> State:
+        """Return the state of bytes that nobody wrote, or of which that is in doubt."""
+        state = self._new_states.get((size, doubt))
         if state is None:
-            unwritten = NOTHING if whole else ByteRanges.of(0, size)
-            state = self._new_states[size, whole] = State(size, unwritten)
+            whole = ByteRanges.of(0, size)
+            state = State(size, NOTHING, whole, doubt) if doubt else State(size, whole)
+            self._new_states[size, doubt] = state
         return state
 
     def _step(self, life: Life, effect: Effect, place: Place, time: int, origin: int) -> None:

@@ -295,7 +295,9 @@ def _effect(
         reason = f"{_short(base)} {doing} elements that its data chooses"
         region = tensor.bytes
         return Effect(may_read=region if adds else NOTHING, may_write=region, reason=reason)
-    if base in _OVERWRITING or overload.endswith("out") or base.endswith("_out"):
+    # An overload that writes and is not in place (`add_`) has results as arguments: `sort.values`.
+    has_out = (overload and not base.endswith("_")) or overload.endswith("out")
+    if base in _OVERWRITING or has_out or base.endswith("_out"):
         return _writing(tensor.bytes)
     return Effect(tensor.bytes, tensor.bytes, tensor.bytes, tensor.bytes)
 

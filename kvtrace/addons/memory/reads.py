@@ -32,6 +32,10 @@ HOST: Final = (
     "it is memory of the host, which is not followed: record with KVTRACE_DEVICE=cpu and tensors "
     'made with device="cuda"'
 )
+#: Doubts of storages that are not followed, which what is copied from them takes over.
+HOST_COPIED: Final = "it is made of memory of the host, whose writes are not all seen"
+UNSEEN_COPIED: Final = "it is made of memory that was made where kvtrace does not see it"
+_WEAK: Final = ("", UNSEEN, HOST, HOST_COPIED, UNSEEN_COPIED)
 _UNFOLLOWED: Final = {"unseen": UNSEEN, "host": HOST}
 
 
@@ -70,7 +74,7 @@ class Reads(Struct, eq=False):
     @property
     def is_weak(self) -> bool:
         """Return whether the reason is only that storages are not followed or were computed."""
-        return self.reason in ("", UNSEEN, HOST) or is_computed(self.reason)
+        return self.reason in _WEAK or is_computed(self.reason)
 
     def add(
         self, reading: Reading, life: Life, state: State, seq: int | None, origin: int
@@ -81,7 +85,7 @@ class Reads(Struct, eq=False):
         self.answers[answer] += 1
         if answer == "unknown":
             if self.is_weak:
-                self.reason = reading.reason or self.reason or origin_reason or ""
+                self.reason = origin_reason or reading.reason or self.reason
             self.spoilings.update(reading.spoilings)
         if answer != "violation":
             return Answered(self, answer)

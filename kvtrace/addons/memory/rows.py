@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from msgspec import Struct
 
 from kvtrace.addons.memory.effects import StorageEffect, Storing, reading_op
+from kvtrace.addons.memory.first_reads import others_may_store
 from kvtrace.addons.memory.foreign_values import ForeignValues
 from kvtrace.addons.memory.missing_stores import Why, missing_stores
 from kvtrace.addons.memory.moves import is_computed
@@ -191,6 +192,11 @@ class Rows:
             return None  # what is read is dropped
         if not unwritten & surely:
             return self._unknown(call, place, "a choice on data may drop what nobody wrote")
+        stored = effect.may_write.moved(moved)
+        if unwritten & stored and others_may_store(call, effect.args):
+            unwritten = unwritten - stored
+            if not unwritten & surely:
+                return self._unknown(call, place, _SAME_LAUNCH)
         op = reading_op(call, effect, unwritten.moved(-moved))
         size = argument.element.bytes
         elements = _elements(unwritten, first.origin, size)
@@ -340,6 +346,7 @@ class Rows:
         return ", ".join(texts) if len(texts) > 1 else f"{texts[0]}, and nothing wrote to it"
 
 
+_SAME_LAUNCH: Final = "other programs of the same launch store it, perhaps before it is read"
 _WHY: Final = {
     "mask": "; {its} mask admits no lane for the others",
     "branch": "; no program comes to {that} store for the others",

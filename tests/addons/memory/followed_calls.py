@@ -36,7 +36,7 @@ OPERATORS = {
             ("aten::zeros", tensor("created")),
             ("aten::add.Tensor", tensor("read"), tensor("created")),
             ("aten::add_.Tensor", tensor("written"), tensor("viewed")),
-            ("aten::copy_", tensor("written", (8,), offset=32), tensor("read", (8,), storage=32)),
+            ("aten::copy_", tensor("written", (8,), offset=32), tensor("read", (8,))),
             ("aten::clone", tensor("read"), tensor("created")),
             ("aten::view", tensor("read"), tensor("viewed")),
             ("aten::empty_like", tensor("read"), tensor("created")),
@@ -52,9 +52,15 @@ OPERATORS = {
                 tensor("read", (32,), storage=128),
                 tensor("viewed", offset=64, storage=128),
             ),
+            (
+                "aten::mul.Tensor",
+                tensor("read", (8,)),
+                tensor("read", (), (), storage=4, host=True),
+                tensor("created"),
+            ),
         )
     )
 }
 EMPTY, ZEROS, ADD, ADD_, COPY_, CLONE, VIEW, EMPTY_LIKE, INDEX_PUT_, MINE, SUM, *_MORE = OPERATORS
-HOST_EMPTY, HOST_TO, LIFT, CAT, _ = _MORE
+HOST_EMPTY, HOST_TO, LIFT, CAT, _, SCALED = _MORE
 A, B, C = 0x1000, 0x2000, 0x3000

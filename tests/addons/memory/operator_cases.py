@@ -1,9 +1,11 @@
 """Program of operators and kernels on memory of which a kernel wrote the first half.
 
 A mark has a case's name, and the verdict that is expected of it: `right` (no violation), `wrong` (a
-violation), or `unknown`. Each case is given a tensor of 100 elements, 50 of which are written.
+violation), `proven`, or `unknown`. Each case is given a tensor of 100 elements, 50 of which are
+written.
 """
 
+import numpy as np
 import torch
 import triton
 import triton.language as tl
@@ -85,6 +87,16 @@ def part(count, dtype):
     """Return 100 elements of which `count` are written."""
     x = empty(100, dtype=dtype)
     x[:count] = 1
+    return x
+
+
+def results(n):
+    return empty(n), empty(n, dtype=torch.int64)
+
+
+def host_part(n):
+    x = torch.empty(100)
+    x[:n] = 1
     return x
 
 
@@ -173,6 +185,9 @@ def main():
             part(50, torch.float32).view(2, 50).t().reshape(1, 1, 100), scale_factor=0.5
         ),
         "scattered": lambda x: (ones(400, 4000)[:, ::2].add_(1), read(x[:50])),
+        "sorted_out": lambda x: read(torch.sort(ones(50), out=results(50))[0]),
+        "topk_out": lambda x: read(torch.topk(ones(50), 50, out=results(50))[0]),
+        "most_out": lambda x: read(torch.max(ones(50, 2), 1, out=results(50))[0]),
     }  # fmt: skip
     wrong = {
         "sum": lambda x: x.sum(),
@@ -183,6 +198,9 @@ def main():
         "complex": lambda x: read(part(49, torch.complex64)[:50]),
         "sharing": lambda x: read(sharing(x)),
         "accumulator": lambda x: empty(100).add_(1),
+        "no_programs": lambda x: (copied[(0,)](x, x, 100, cases.number, BLOCK=BLOCK), read(x)),
+        "no_columns": lambda x: (copied[(4, 0)](x, x, 100, cases.number, BLOCK=BLOCK), read(x)),
+        "topk_of_more": lambda x: read(torch.topk(x[:60], 50)[0]),
         "half_by_operator": lambda x: part(50, torch.int16).sum(),
         "half_product": lambda x: part(50, torch.float32).view(square) @ ones(10, 10),
         "computed": lambda x: read(empty(100) * 2),
@@ -196,12 +214,23 @@ def main():
         "stacked": lambda x: read(torch.stack([x, ones(100)])),
         "row_unwritten": lambda x: cases.put_rows(x, (0, 5, 1)),
     }
+    proven = {
+        "numbers": lambda x: (x[50:].fill_(1), x.__setitem__(3, 2.0), read(x * 2 + 1)),
+        "tensor": lambda _: read(torch.tensor([1.0] * 100, device=DEVICE)),
+    }
     unknown = {
         "indexed": lambda x: read(x[first(50)]),
         "accumulated": lambda x: x.index_put_((first(100),), ones(100), accumulate=True),
         "chosen": cases.choose,
+        "host_empty": lambda x: read(torch.empty(100).to(DEVICE)),
+        "host_written": lambda _: read(torch.ones(100).to(DEVICE)),
+        "host_copied": lambda x: read(x.copy_(torch.empty(100))),
+        "host_in_part": lambda x: read(host_part(99).to(DEVICE, non_blocking=True)),
+        "numpy": lambda x: read(torch.from_numpy(np.empty(100, np.float32)).to(DEVICE)),
     }
-    for expected, listed in (("right", right), ("wrong", wrong), ("unknown", unknown)):
+    for expected, listed in (
+        ("right", right), ("wrong", wrong), ("proven", proven), ("unknown", unknown)
+    ):  # fmt: skip
         for name, case in listed.items():
             cases.run(name, expected, case)
 

@@ -5,7 +5,7 @@ import torch
 
 from kvtrace.addons.memory import first_reads
 from kvtrace.addons.memory.effects import effects_of
-from kvtrace.addons.memory.first_reads import may_precede
+from kvtrace.addons.memory.first_reads import may_precede, others_may_store
 from kvtrace.verdicts.binding import BoundCall
 from tests.addons.memory import effect_kernels as kernels
 from tests.addons.memory.brute_force import assert_bounds, call_of, marked
@@ -55,3 +55,20 @@ def test_formulas_tell_the_stores_of_earlier_trips_that_reach_a_read(kernel, n, 
 
     assert may_precede(bound, store, read, listed_first=False) == is_preceded
     assert may_precede(bound, read, read, listed_first=True)
+
+
+def test_other_programs_store_what_a_program_reads_first(call):
+    assert others_may_store(call, (1,))
+    assert not others_may_store(call, (0,))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "constants"),
+    [(kernels.accumulated, {}), (kernels.shifted_in_loop, {"COUNT": 4}), (kernels.added, {})],
+    ids=["updates", "rows of their own", "atomic updates"],
+)
+def test_what_programs_read_before_they_store_it_was_there_before(kernel, constants):
+    tensors = {name: torch.ones(1024) for name in kernel.arg_names if name in ("x", "total")}
+    call = call_of(kernel, (3,), tensors, constants | {"BLOCK": 64})
+
+    assert not others_may_store(call, (len(tensors) - 1,))
