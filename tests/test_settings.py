@@ -8,7 +8,6 @@ from typing import get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import structs
 
 from docs_site import variables
 from kvtrace import registry
@@ -183,7 +182,7 @@ def test_whatever_is_given_is_a_limit_or_a_sentence(text):
             problems = (str(error),)
         assert all(f"the setting {name} " in problem for problem in problems)
         for amounts in (settings.limits.end, settings.limits.newest):
-            assert all(amount is None or amount >= 1 for amount in structs.astuple(amounts))
+            assert all(amount is None or amount >= 1 for amount in dataclasses.astuple(amounts))
         assert 1 <= settings.one_in <= 1_000_000
 
 
