@@ -13,11 +13,13 @@ j)` shows the wrap; `load(x + (j - 1))` does not, as both numbers agree again.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from kvtrace.evaluate import ScalarArgument, TensorArgument
+from kvtrace.evaluate.dialects.tt_descriptor import descriptor_of
 from kvtrace.evaluate.shadows.driver import Shadows, is_unknown, on_actual
 from kvtrace.evaluate.shadows.ideal import (
     BINARY,
@@ -36,7 +38,7 @@ from kvtrace.evaluate.shadows.ideal import (
     read_unsigned,
 )
 from kvtrace.evaluate.types import value_type
-from kvtrace.evaluate.values import Array, Pointer, Unknown, actual
+from kvtrace.evaluate.values import Array, Pointer, Unknown, actual, to_array
 from kvtrace.ir import Op, Value
 from kvtrace.ir.flow import counter_of, deciding
 from kvtrace.ir.model import once_per_module
@@ -332,8 +334,9 @@ class Ideals(Shadows):
                 active = values[mask.id]
                 self.seen.use(op, mask, active, scope, "mask")
             self.seen.use(op, pointer, values[pointer.id], scope, "address", active=active)
-            for value in positions:
-                self.seen.use(op, value, values[value.id], scope, "address")
+            for axis, value in enumerate(positions):
+                reaches = _reaches(op, values, axis, value)
+                self.seen.use(op, value, values[value.id], scope, "address", active=reaches)
             if stored is not None:
                 self.seen.use(op, stored, values[stored.id], scope, "index", active=active)
             run(values, scope)
@@ -358,6 +361,25 @@ class Ideals(Shadows):
         if limits(numbers)[0] < 0:
             ideal = read_unsigned(numbers, type_.element.bits)
             values[result.id] = WrappedNumber(loaded, ideal, frozenset())
+
+
+def _reaches(op: Op, values: list[Any], axis: int, value: Value) -> Any:
+    """Return whether a block from a position on is inside its descriptor's extent of an axis.
+
+    By the ideal or the actual position: outside by both, the block is padded or dropped anyway.
+    """
+    position, target = values[value.id], op.operand("descriptor")
+    extents = descriptor_of(actual(values[target.id])).shape
+    if not isinstance(position, WrappedNumber) or is_unknown(position):
+        return True
+    if not extents or is_unknown(extents[axis]):
+        return Unknown(frozenset())
+    type_, block = value_type(value.type), value_type(target.type).shape[axis]
+    end = to_array(extents[axis], replace(type_, shape=()))
+    end = end.reshape(-1, *(1 for _ in type_.shape))
+    ideal, plain = position.shadow, ideal_numbers(position.actual, type_)
+    insides = [(number > -block) & (number < end) for number in (ideal, plain)]
+    return np.asarray(insides[0] | insides[1], np.bool_)
 
 
 def _is_number(value: Value) -> bool:

@@ -149,7 +149,8 @@ class _UseSearch:
                     stored, lanes_of(shape_of(stored.type)), "index", by=access.op, signed=False
                 )
             for value in positions_of(access.op):
-                self._trace(value, (), "address", by=access.op)
+                # They decide which lanes are active, so that active lanes prove nothing of them.
+                self._trace(value, (), "mask", by=access.op)
             self._trace_execution(access.op)
         yield from self._uses.values()
 
@@ -306,7 +307,8 @@ class _UseSearch:
             self._trace_forwarded(value, op, lanes, purpose)
         elif name in _MAKES_DESCRIPTOR:
             for operand in op.operands:
-                self._trace(operand, (), purpose, by=op)
+                decides_lanes = integer_bits(operand.type) is not None
+                self._trace(operand, (), "mask" if decides_lanes else purpose, by=op)
         elif name in COMBINING and _combining_op_name(op) in _MODULAR_COMBINING:
             for operand in op.operands:
                 self._trace(operand, None, purpose)

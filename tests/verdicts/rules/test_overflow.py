@@ -433,3 +433,45 @@ def test_what_a_cast_cuts_off_may_be_signed_or_not(first, factor, type_, expecte
     found = answers(call(doubled_bytes, (1,), **tensors, FIRST=first, FACTOR=factor, TYPE=type_))
 
     assert expected in found or (not found and expected == "proven")
+
+
+@triton.jit
+def block_row(out, rows, factor, at, LOADS: tl.constexpr):
+    tile = tl.make_tensor_descriptor(out, [rows * factor, 64], [64, 1], [8, 16])
+    if LOADS:
+        tl.store(out + tl.arange(0, 16), tl.sum(tile.load([at * factor, 0]), 0))
+    else:
+        tile.store([at * factor, 0], tl.full((8, 16), 1, tl.float32))
+
+
+@triton.jit
+def block_rows(out, at, factor):
+    rows = (tl.arange(0, 8) + at) * factor
+    tile = tl.make_tensor_descriptor(out, [64, 64], [64, 1], [1, 16])
+    tl.store(out + tl.arange(0, 16), tl.sum(tile.gather(rows, 0), 0))
+
+
+BLOCK = {"factor": 1, "rows": 64, "at": 16, "LOADS": False}
+
+
+@pytest.mark.parametrize(
+    ("changed", "answer"),
+    [
+        ({"at": 16}, "proven"),
+        ({"at": 16, "factor": 268_435_457, "rows": 0}, "proven"),  # inside by neither number
+        ({"at": 4, "factor": 2**30, "rows": 1}, "violation"),  # row 0
+        ({"at": 4, "factor": 2**30, "rows": 1, "LOADS": True}, "violation"),
+        ({"at": 0, "factor": 2**30, "rows": 3}, "unknown"),  # of the extent
+        ({"at": 0, "factor": 2**30, "rows": 1}, "proven"),
+    ],
+)
+def test_a_position_in_a_descriptors_tensor_decides_what_is_inside(changed, answer):
+    found = answers(call(block_row, (1,), out=tensor(64, 64), **BLOCK | changed))
+
+    assert max(found, key=["proven", "unknown", "violation"].index) == answer
+
+
+def test_a_row_that_is_gathered_by_a_wrapped_number_is_a_finding():
+    gathered = [call(block_rows, (1,), out=tensor(64, 64), at=0, factor=f) for f in (1, 2**30)]
+
+    assert [set(answers(of_call)) for of_call in gathered] == [{"proven"}, {"violation"}]
