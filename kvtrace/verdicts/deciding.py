@@ -24,6 +24,7 @@ from kvtrace.ir.ops import (
     operator_of,
 )
 from kvtrace.ir.types import integer_bits
+from kvtrace.verdicts.comparisons import is_unsigned
 
 Purpose = Literal["address", "mask", "branch", "loop", "index"]
 
@@ -140,8 +141,14 @@ def unsigned_sums_of_cut(module: Module) -> Mapping[int, tuple[Value, ...]]:
 def _read_as_unsigned(module: Module) -> Iterator[Op]:
     """Yield the sums, products, shifts and bit ops behind operands of unsigned ops."""
     for op in module.ops:
-        for value in op.operands if op.name in UNSIGNED else ():
+        for value in op.operands if reads_unsigned(op) else ():
             yield from modular_ops(value, module)
+
+
+def reads_unsigned(op: Op) -> bool:
+    """Return whether an op reads its operands' bits as unsigned numbers, and mixes no bits."""
+    is_comparison = operator_of(op) == "compare" and integer_bits(op.operands[0].type) is not None
+    return op.name in UNSIGNED or (is_comparison and is_unsigned(op))
 
 
 def _is_truncated(value: Value) -> bool:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -30,6 +31,7 @@ from kvtrace.evaluate.shadows.ideal import (
     certainly_fits,
     combination_of,
     combined,
+    compared_numbers,
     ideal_numbers,
     is_unsigned,
     limits,
@@ -149,6 +151,8 @@ class Ideals(Shadows):
             return self._ideal_binary
         if op.name in _EXTENSIONS:
             return self._ideal_extension
+        if operator_of(op) == "compare":
+            return partial(compared_numbers, keeps_negative=self._may_be_negative)
         return MEANINGS.get(operator_of(op))
 
     def _ideal_binary(self, op: Op, operands: Sequence[Any]) -> Array:

@@ -41,7 +41,6 @@ from kvtrace.ir.ops import (
     READING,
     SIGNED,
     SPREADING,
-    UNSIGNED,
     Kind,
     address_of,
     computing,
@@ -58,7 +57,13 @@ from kvtrace.symbolic.summary import Access, Arithmetic, BlockPointer, Place, Po
 from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term, lane, signed_range
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.comparisons import Compared, compared, compared_together, is_unsigned
-from kvtrace.verdicts.deciding import Purpose, modular_ops, selected_operands, stored_index
+from kvtrace.verdicts.deciding import (
+    Purpose,
+    modular_ops,
+    reads_unsigned,
+    selected_operands,
+    stored_index,
+)
 
 Lanes = tuple[Term, ...] | None
 """The index along each axis of a value as terms of the access's lanes; None if unknown."""
@@ -130,7 +135,7 @@ class _UseSearch:
     def all(self) -> Iterator[Use]:
         """Yield the uses found backward from all accesses, each once."""
         ops = self._summary.module.ops
-        if not self._summary.arithmetic and not any(op.name in UNSIGNED for op in ops):
+        if not self._summary.arithmetic and not any(map(reads_unsigned, ops)):
             return
         for access in self._accesses:
             if access.calls:
@@ -362,7 +367,7 @@ class _UseSearch:
             return  # it wraps around by intent
         low, high = signed_range(bits)
         if not signed:
-            difference = self._difference(value) if op.name in UNSIGNED else None
+            difference = self._difference(value) if reads_unsigned(op) else None
             low, source = (low, source) if difference is None else (0, source or difference)
             high = (1 << bits) - 1
         if source is None or (low <= term.low and term.high <= high):

@@ -284,8 +284,13 @@ def moved(op: Op, operands: Sequence[Any]) -> Array:
     return total(ideal_numbers(operands[0], pointer), product(steps, size))
 
 
-def compared_numbers(op: Op, operands: Sequence[Any]) -> Array:
-    """Return an op's comparison of its operands' ideal numbers."""
+def compared_numbers(
+    op: Op, operands: Sequence[Any], *, keeps_negative: Callable[[Any], bool]
+) -> Array:
+    """Return an op's comparison of its operands' ideal numbers.
+
+    `keeps_negative`: whether negative numbers of an operand stay negative if compared as unsigned.
+    """
     type_ = value_type(op.operand("left").type)
     predicate = attribute(op, "predicate", 0)
     left, right = (ideal_numbers(value, type_) for value in operands)
@@ -294,7 +299,10 @@ def compared_numbers(op: Op, operands: Sequence[Any]) -> Array:
         left, right = left.astype(np.int64) * sign, right.astype(np.int64) * sign
     elif predicate >= FIRST_UNSIGNED:
         bits = type_.element.bits
-        left, right = read_unsigned(left, bits), read_unsigned(right, bits)
+        left, right = (
+            read_unsigned(numbers, bits, keep_negative=keeps_negative(value))
+            for numbers, value in zip((left, right), operands, strict=True)
+        )
     return compared(predicate, left, right)
 
 
@@ -326,7 +334,6 @@ Ideal = Callable[[Op, Sequence[Any]], Array]
 """Computes the ideal result of an op from the operands."""
 MEANINGS: Final[Mapping[Operator, Ideal]] = {
     "+": moved,  # of a pointer: numbers are BINARY
-    "compare": compared_numbers,
     "where": selected,
     "abs": magnitude,
     "cast": truncated,  # of an integer, where it is not an extension
