@@ -64,7 +64,7 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
     ops = [op for op in bound.call.module.ops if _may_make_bad_values(op) or integers_of(op)]
     if not ops or not bound.programs:
         return
-    if not holds_floats(bound.call):
+    if not holds_floats(bound.call) and _reads_unrecorded(bound):
         reason = "it depends on floats, which were not recorded (KVTRACE_TENSORS=all records them)"
         yield _unknown(ops[0], reason)
         return
@@ -324,6 +324,13 @@ def _replacement_number(_shape: tuple[int, ...], dtype: Any) -> Any:
     return dtype.type(_REPLACEMENT)
 
 
+def _reads_unrecorded(bound: BoundCall) -> bool:
+    """Return whether a call reads memory without recorded contents, or through other pointers."""
+    reads = [access for access in bound.summary.accesses if access.op.name in READING]
+    unrecorded = bound.contents.read_by({access.op.index for access in reads})
+    return bool(unrecorded) or any(access.argument is None for access in reads)
+
+
 def _may_make_bad_values(op: Op) -> bool:
     if not op.results or not op.operands or not _is_float(op.results[0]):
         return False
@@ -411,9 +418,10 @@ def _violation(call: Call, birth: Birth) -> Verdict:
 
 def _loss(lost: LostFloat) -> Verdict:
     where = f"; in {lost.programs} programs" if lost.programs > 1 else ""
-    element = element_of(lost.op.results[0].type)
+    element, span = element_of(lost.op.results[0].type), integers_of(lost.op)
+    kind = f"{element}".replace("i", "uint") if span is not None and span[0] == 0 else element
     message = (
-        f"{lost.number:g} becomes an integer ({element}), which cannot hold it: the result is not "
+        f"{lost.number:.10g} becomes an integer ({kind}), which cannot hold it: the result is not "
         f"specified, and it is stored{where}"
     )
     return Verdict(RULE, "violation", lost.op, message, "evaluated").at(lost.witness)

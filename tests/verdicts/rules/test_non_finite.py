@@ -123,6 +123,8 @@ def quantizing(kind, number, by=1.0, dtype="i8", at=21, n=30):
         ("stored", 0.0, 0.0, "i8", "nan becomes an integer"),
         ("stored", 1.0, 0.0, "i32", "inf becomes an integer"),
         ("stored", 1e10, 1.0, "i32", "1e+10 becomes an integer"),
+        ("stored", 2.0**31, 1.0, "i32", "2147483648 becomes an integer (i32)"),
+        ("stored", -1.0, 1.0, "u8", "-1 becomes an integer (uint8)"),
         ("stored", 128.0, 1.0, "i8", "128 becomes an integer"),
         ("stored", -129.0, 1.0, "i8", "-129 becomes an integer"),
         ("float again", 300.0, 1.0, "i8", "300 becomes an integer"),
@@ -147,3 +149,21 @@ def test_a_lost_float_that_reaches_no_memory_is_no_finding(kind):
 
 def test_lanes_that_are_not_stored_are_no_finding_nor_the_witness():
     assert quantizing("stored", 1e10, at=31) == []
+
+
+@triton.jit
+def rounded(table, out, factor, LOADS: tl.constexpr):
+    lanes = tl.arange(0, 8)
+    steps = lanes + tl.load(table + lanes) if LOADS else lanes
+    tl.store(out + lanes, (steps * factor).to(tl.float32).to(tl.int32))
+
+
+@pytest.mark.parametrize(
+    ("factor", "loads", "answer"),
+    [(306_783_378, False, ["violation"]), (300_000_000, False, []), (1, True, ["unknown"])],
+)
+def test_floats_that_are_made_of_integers_alone_need_no_contents(factor, loads, answer):
+    tensors = {"table": tensor(8, dtype="i32"), "out": tensor(8, dtype="i32")}
+    found = judge(call(rounded, (1,), **tensors, factor=factor, LOADS=loads), RULES)
+
+    assert [verdict.verdict for verdict in found] == answer
