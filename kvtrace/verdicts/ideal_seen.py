@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from operator import lt
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,9 @@ from kvtrace.evaluate.shadows.ideal import WrappedNumber, ideal_numbers
 from kvtrace.evaluate.types import ValueType, element_of, value_type
 from kvtrace.evaluate.values import Array, actual, to_array
 from kvtrace.ir import Op, Value
+from kvtrace.ir.flow import enclosing_ops
 from kvtrace.ir.integers import counter_ranges, signed_range, wrapped, wraps_around
-from kvtrace.ir.ops import MEMORY
+from kvtrace.ir.ops import LOOPS, MEMORY
 from kvtrace.ir.types import integer_bits
 from kvtrace.verdicts.deciding import Purpose
 from kvtrace.verdicts.replaying import witness_at
@@ -35,6 +37,43 @@ class VisibleWrap(Struct, frozen=True):
     witness: Witness
     ideal: int
     actual: int
+
+
+class _Wrap(Struct, frozen=True):
+    """An op that wrapped in a batch of programs, with its numbers in a trip of its loop."""
+
+    op: Op
+    programs: Array
+    iteration: int
+    ideal: Array
+    actual: Array
+
+    def is_of(self, program: int) -> bool:
+        """Return whether the op wrapped in a program (linear id)."""
+        differs = (self.ideal != self.actual).reshape(max(len(self.ideal), len(self.actual)), -1)
+        return bool(
+            np.any(self.programs[np.broadcast_to(differs.any(1), len(self.programs))] == program)
+        )
+
+    def numbers(self, program: int, place: tuple[int, ...]) -> tuple[int, int]:
+        """Return the ideal and the actual number of the op in a program.
+
+        Those at a place of the batch, if it wrapped there; else the first that wraps around both
+        as a signed and as an unsigned number.
+        """
+        bits = integer_bits(self.op.results[0].type) or 64
+        ideal, actual_numbers = np.broadcast_arrays(self.ideal, self.actual)
+        is_shown = ideal != actual_numbers
+        has_place = ideal.ndim == len(place) and all(map(lt, place, ideal.shape))
+        if has_place and self.programs[place[0]] == program and is_shown[place]:
+            return int(ideal[place]), int(actual_numbers[place])
+        in_program = is_shown.copy()
+        if ideal.shape[0] > 1:
+            in_program[np.asarray(self.programs) != program] = False
+        beyond_both = in_program & ((ideal < signed_range(bits)[0]) | (ideal >= 1 << bits))
+        shown = next((mask for mask in (beyond_both, in_program) if mask.any()), is_shown)
+        position = tuple(np.argwhere(shown)[0])
+        return int(ideal[position]), int(actual_numbers[position])
 
 
 class Seen:
@@ -57,13 +96,16 @@ class Seen:
         self.hidden: set[int] = set()
         self.blind = False
         self._deciding = deciding
-        self._wraps: dict[int, tuple[Any, int, Array, Array]] = {}
+        self._wraps: dict[int, _Wrap] = {}
+        self._first_wraps: dict[int, _Wrap] = {}
 
     def wrapped(self, op: Op, scope: Any, ideal: Array, plain: Array) -> None:
         """Record that an op wrapped around, with its ideal and actual numbers in all lanes."""
         self.wrapped_ops.add(op.index)
-        bits = integer_bits(op.results[0].type) or 64
-        self._wraps[op.index] = (scope.linear, bits, ideal, plain)
+        wrap = self._wraps[op.index] = _Wrap(op, scope.linear, scope.iteration, ideal, plain)
+        first = self._first_wraps.setdefault(op.index, wrap)
+        if first.programs is not scope.linear or wrap.iteration <= first.iteration:
+            self._first_wraps[op.index] = wrap
 
     def visible_wrap(self, op: int) -> VisibleWrap | None:
         """Return the first visible wrap of an op (an index) or of what changed its numbers."""
@@ -75,6 +117,7 @@ class Seen:
     def clear_lanes(self) -> None:
         """Delete the recorded numbers of all lanes after the evaluation has ended."""
         self._wraps.clear()
+        self._first_wraps.clear()
 
     def lose(self, operands: Iterable[Any]) -> None:
         """Record that wraps in the operands may be missed, as their ideal numbers end here."""
@@ -168,22 +211,12 @@ class Seen:
         if origin in self.visible_wraps:
             return
         row, *lane = position
-        ideal, plain = self._numbers(origin, int(scope.linear[row]))
         witness = witness_at(scope, row, lane)
+        program, wrap = int(scope.linear[row]), self._wraps[origin]
+        loop = next((outer for outer in enclosing_ops(wrap.op) if outer.name in LOOPS), None)
+        if loop not in (None, op, *enclosing_ops(op)):  # it shows after its loop
+            first = self._first_wraps[origin]
+            wrap = first if first.is_of(program) else wrap
+            witness = replace(witness, iteration=wrap.iteration)
+        ideal, plain = wrap.numbers(program, position)
         self.visible_wraps[origin] = VisibleWrap(origin, op, purpose, witness, ideal, plain)
-
-    def _numbers(self, origin: int, program: int) -> tuple[int, int]:
-        """Return the ideal and the actual number of an op that wrapped in a program.
-
-        Of several the first that wraps around both as a signed and as an unsigned number.
-        """
-        linear, bits, ideal, actual_numbers = self._wraps[origin]
-        ideal, actual_numbers = np.broadcast_arrays(ideal, actual_numbers)
-        is_shown = ideal != actual_numbers
-        in_program = is_shown.copy()
-        if ideal.shape[0] > 1:
-            in_program[np.asarray(linear) != program] = False
-        beyond_both = in_program & ((ideal < signed_range(bits)[0]) | (ideal >= 1 << bits))
-        shown = next((mask for mask in (beyond_both, in_program) if mask.any()), is_shown)
-        position = tuple(np.argwhere(shown)[0])
-        return int(ideal[position]), int(actual_numbers[position])

@@ -1,6 +1,8 @@
 """The counter of a loop wraps around at its width, and the rule overflow says so."""
 
 import pytest
+import triton
+import triton.language as tl
 
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.judge import judge
@@ -122,3 +124,22 @@ def test_conditions_name_the_end_of_the_counter():
     }
 
     assert widths == {"128 * ((n + 127) // 128) <= 2**31 - 1"}
+
+
+@triton.jit
+def grown(y, n, trips):
+    product = tl.program_id(0) + 1
+    for _ in range(trips):
+        product = product * n
+    tl.store(y, 1.0, mask=product < 100)
+
+
+@pytest.mark.parametrize(
+    ("n", "trips", "trip", "text"),
+    [(10, 12, 9, "is 10,000,000,000,"), (3, 20, 19, "is 3,486,784,401,")],
+)
+def test_a_wrap_that_shows_after_its_loop_is_of_the_first_trip(n, trips, trip, text):
+    (found,) = judge(call(grown, (1,), y=tensor(1), n=n, trips=trips), ["overflow"])
+
+    assert (found.verdict, found.iteration) == ("violation", trip)
+    assert text in found.message
