@@ -46,6 +46,7 @@ from kvtrace.verdicts.verdict import Answer, Verdict
 if TYPE_CHECKING:
     from kvtrace.ir import Op, Value
     from kvtrace.recorded_calls.recorded import Call
+    from kvtrace.verdicts.widths import Use
 
 _UNTRACKED: Final = "that kvtrace does not track"
 _PROGRAMS: Final = tuple(Symbol("program", axis, 0, MOST_PROGRAMS - 1) for axis in range(3))
@@ -356,6 +357,13 @@ class BoundCall:
         given = self.given(arithmetic)
         claim = arithmetic.stays_in_width
         return follows(claim, given) or self.prove(claim, given)
+
+    def has_use(self, use: Use) -> bool:
+        """Return whether a use is one of this call: a signed index needs a tensor with signs."""
+        position = use.access.argument
+        tensor = None if position is None else self.call.arguments[position]
+        is_signed = isinstance(tensor, TensorArgument) and tensor.dtype[0] == "i"
+        return is_signed or use.purpose != "signed index"
 
     def has_ideal_address(self, access: Access) -> bool:
         """Return whether equal addresses are equal offsets: they are far from 2^64 bytes apart."""

@@ -24,9 +24,11 @@ from kvtrace.ir.ops import (
     operator_of,
 )
 from kvtrace.ir.types import integer_bits
+from kvtrace.symbolic.hashes import is_hash
 from kvtrace.verdicts.comparisons import is_unsigned
 
-Purpose = Literal["address", "mask", "branch", "loop", "index"]
+Purpose = Literal["address", "mask", "branch", "loop", "index", "signed index"]
+"""Purpose of an integer. An index is stored; a signed one in a tensor of signed integers."""
 
 
 @once_per_module
@@ -61,6 +63,16 @@ def stored_index(op: Op, module: Module) -> Value | None:
     if not all(_is_counted_and_loads(loop, feeders, module) for loop in loops):
         return value  # their trips are what is left
     return value if _is_made_of_positions(value, module) else None
+
+
+def has_sign(index: Value, module: Module) -> bool:
+    """Return whether a stored index is made of positions and sizes: no data, bits or hashes."""
+    feeders = feeding_values((index,), module)
+    return not any(op.index in feeders and op.name in READING for op in module.ops) and not any(
+        (operator_of(op) in ("<<", "&", "|", "^") and integer_bits(op.results[0].type) != 1)
+        or is_hash(op)
+        for op in modular_ops(index, module)
+    )
 
 
 def _is_counted_and_loads(loop: Op, feeders: Container[int], module: Module) -> bool:

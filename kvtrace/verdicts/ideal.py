@@ -13,11 +13,11 @@ j)` shows the wrap; `load(x + (j - 1))` does not, as both numbers agree again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from msgspec.structs import replace
 
 from kvtrace.evaluate import ScalarArgument, TensorArgument
 from kvtrace.evaluate.dialects.tt_descriptor import descriptor_of
@@ -61,7 +61,13 @@ from kvtrace.ir.ops import (
 from kvtrace.ir.types import integer_bits, is_pointer
 from kvtrace.ir.updates import positions_of
 from kvtrace.symbolic.hashes import is_hash, makes_hash
-from kvtrace.verdicts.deciding import deciding_ops, stored_index, unsigned_differences
+from kvtrace.verdicts.deciding import (
+    Purpose,
+    deciding_ops,
+    has_sign,
+    stored_index,
+    unsigned_differences,
+)
 from kvtrace.verdicts.ideal_seen import Seen
 from kvtrace.verdicts.replaying import run
 
@@ -328,6 +334,7 @@ class Ideals(Shadows):
         """Wrap a memory op to compare both numbers of its address, mask and stored index."""
         mask = mask_of(op)
         stored = stored_index(op, self.module)
+        signed = stored is not None and has_sign(stored, self.module)
         pointer, positions = address_of(op), positions_of(op)
         unsigned = self._read_as_unsigned
         run = on_actual(op, step)
@@ -342,7 +349,9 @@ class Ideals(Shadows):
                 reaches = _reaches(op, values, axis, value)
                 self.seen.use(op, value, values[value.id], scope, "address", active=reaches)
             if stored is not None:
-                self.seen.use(op, stored, values[stored.id], scope, "index", active=active)
+                is_signed = signed and _kind_of_tensor(values[pointer.id], scope) == "i"
+                purpose: Purpose = "signed index" if is_signed else "index"
+                self.seen.use(op, stored, values[stored.id], scope, purpose, active=active)
             run(values, scope)
             if op.name in FILLING:
                 unsigned(op, values, scope)
@@ -351,20 +360,24 @@ class Ideals(Shadows):
 
     def _read_as_unsigned(self, op: Op, values: list[Any], scope: Any) -> None:
         """Set the ideal numbers of integers loaded from a tensor of unsigned integers."""
-        pointer, result = actual(values[op.operand("pointer").id]), op.results[0]
+        pointer, result = values[op.operand("pointer").id], op.results[0]
         loaded = values[result.id]
-        if is_unknown(loaded) or not _is_number(result) or not isinstance(pointer, Pointer):
-            return
-        if pointer.argument is None:
-            return
-        tensor = scope.launch.arguments[pointer.argument]
-        if not isinstance(tensor, TensorArgument) or tensor.dtype[0] != "u":
+        if is_unknown(loaded) or not _is_number(result) or _kind_of_tensor(pointer, scope) != "u":
             return
         type_ = value_type(result.type)
         numbers = ideal_numbers(loaded, type_)
         if limits(numbers)[0] < 0:
             ideal = read_unsigned(numbers, type_.element.bits)
             values[result.id] = WrappedNumber(loaded, ideal, frozenset())
+
+
+def _kind_of_tensor(pointer: Any, scope: Any) -> str:
+    """Return the kind of elements of a pointer's tensor, as "i" of "i32"; "" if it is unknown."""
+    pointer = actual(pointer)
+    if not isinstance(pointer, Pointer) or pointer.argument is None:
+        return ""
+    tensor = scope.launch.arguments[pointer.argument]
+    return tensor.dtype[0] if isinstance(tensor, TensorArgument) else ""
 
 
 def _reaches(op: Op, values: list[Any], axis: int, value: Value) -> Any:

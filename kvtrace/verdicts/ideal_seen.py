@@ -50,10 +50,8 @@ class _Wrap(Struct, frozen=True):
 
     def is_of(self, program: int) -> bool:
         """Return whether the op wrapped in a program (linear id)."""
-        differs = (self.ideal != self.actual).reshape(max(len(self.ideal), len(self.actual)), -1)
-        return bool(
-            np.any(self.programs[np.broadcast_to(differs.any(1), len(self.programs))] == program)
-        )
+        differs = np.asarray(self.ideal != self.actual)
+        return len(differs) == 1 or program in self.programs[np.argwhere(differs)[:, 0]]
 
     def numbers(self, program: int, place: tuple[int, ...]) -> tuple[int, int]:
         """Return the ideal and the actual number of the op in a program.

@@ -59,6 +59,7 @@ from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.comparisons import Compared, compared, compared_together, is_unsigned
 from kvtrace.verdicts.deciding import (
     Purpose,
+    has_sign,
     modular_ops,
     reads_unsigned,
     selected_operands,
@@ -150,9 +151,10 @@ class _UseSearch:
                 self._trace(mask, lanes_of(shape_of(mask.type)), "mask")
             stored = stored_index(access.op, self._summary.module)
             if stored is not None:
-                self._trace(
-                    stored, lanes_of(shape_of(stored.type)), "index", by=access.op, signed=False
-                )
+                lanes = lanes_of(shape_of(stored.type))
+                self._trace(stored, lanes, "index", by=access.op, signed=False)
+                if has_sign(stored, self._summary.module):
+                    self._use(access.op, stored, lanes, "signed index", signed=True)
             for value in positions_of(access.op):
                 # They decide which lanes are active, so that active lanes prove nothing of them.
                 self._trace(value, (), "mask", by=access.op)
@@ -312,8 +314,7 @@ class _UseSearch:
             self._trace_forwarded(value, op, lanes, purpose)
         elif name in _MAKES_DESCRIPTOR:
             for operand in op.operands:
-                decides_lanes = integer_bits(operand.type) is not None
-                self._trace(operand, (), "mask" if decides_lanes else purpose, by=op)
+                self._trace(operand, (), "mask" if integer_bits(operand.type) else purpose, by=op)
         elif name in COMBINING and _combining_op_name(op) in _MODULAR_COMBINING:
             for operand in op.operands:
                 self._trace(operand, None, purpose)
@@ -429,7 +430,7 @@ class _UseSearch:
         fits, right = claims
         if right is TRUE:
             return
-        exact_lanes = purpose in ("address", "index") and lanes is not None
+        exact_lanes = purpose in ("address", "index", "signed index") and lanes is not None
         if place is None and op.block is not None:
             place = self._places.get(op.block)
         key = (source.op.index, right, id(self._access), exact_lanes, id(place))

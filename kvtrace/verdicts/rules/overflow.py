@@ -46,6 +46,7 @@ _AFFECTED_TEXTS: Final = {
     "branch": "whether the branch is taken that leads to",
     "loop": "the loop around",
     "index": "the index that is stored by",
+    "signed index": "the index that is stored by",
 }
 
 _CALLED: Final = "it is computed in a called function, or for its arguments"
@@ -93,7 +94,7 @@ def _rank(verdict: Verdict) -> int:
 
 def _judged_uses(bound: BoundCall) -> Iterator[_Judgment]:
     replays = _Replays(bound)
-    for use in uses(bound.call.module):
+    for use in filter(bound.has_use, uses(bound.call.module)):
         yield _Judgment(_judge_use(bound, use, replays), use.access.op, use)
 
 
@@ -174,7 +175,7 @@ def wraps(bound: BoundCall, access: Access) -> bool:
         return bound.may_wrap(access) is not None
     return any(
         use.access.op is access.op and not _is_proven_right(bound, use)
-        for use in uses(bound.call.module)
+        for use in filter(bound.has_use, uses(bound.call.module))
     )
 
 
@@ -208,7 +209,7 @@ def _judge_use(bound: BoundCall, use: Use, replays: _Replays) -> Verdict:
     missing = bound.unrecorded(data)
     if missing:  # the access itself is usually reported, too
         verdict = _unknown(bound, use.arithmetic, depends_on(missing), evaluating=False)
-        return replace(verdict, unless=None if use.purpose == "index" else use.access.op)
+        return replace(verdict, unless=None if use.purpose.endswith("index") else use.access.op)
     if data:
         point: dict[Symbol | Opaque, int] = dict.fromkeys(data, 0)
         return _unknown(bound, use.arithmetic, bound.doubts(point).reason)

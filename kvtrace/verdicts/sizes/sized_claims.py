@@ -124,7 +124,7 @@ def _width_claims(module: Module) -> Iterator[Claim]:
 def _is_right(use: Use, bound: SizedCall) -> bool:
     """Return whether a use of an integer is proven free of visible wraps for the range of sizes."""
     given = bound.active(use.access) if use.exact_lanes else bound.given(use.place)
-    if given.is_impossible:
+    if given.is_impossible or not bound.has_use(use):
         return True
     contents = [a for a in use.right.atoms() if isinstance(a, Symbol) and a.kind == "content"]
     for symbol in contents:  # formulas treat them as signed

@@ -363,7 +363,9 @@ def late(out, stride, BLOCK: tl.constexpr):
         (10**9, "i64", "violation"),  # 7 * 10^9 fits 64 bits, which come too late
         (500_000_000, "i64", "violation"),  # 3.5 * 10^9 is negative there
         (300_000_000, "i64", "proven"),
-        (500_000_000, "i32", "proven"),  # as an unsigned number
+        (500_000_000, "i32", "violation"),
+        (500_000_000, "u32", "proven"),
+        (300_000_000, "i32", "proven"),
         (10**9, "i32", "violation"),
     ],
 )
