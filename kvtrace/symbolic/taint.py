@@ -59,6 +59,13 @@ def undefined_cause(op: Op) -> str | None:
 @once_per_module
 def tainted(module: Module) -> frozenset[int]:
     """Return the ids of the values that may have undefined elements, by forward data flow."""
+    return reached_from(
+        module, [op.results[0] for op in module.ops if leaves_lanes(op) or undefined_cause(op)]
+    )
+
+
+def reached_from(module: Module, sources: Sequence[Value]) -> frozenset[int]:
+    """Return the ids of the values that some values reach otherwise than by memory."""
 
     def affected_values(op: Op, value: Value) -> Sequence[Value]:
         if op.name in READING:
@@ -67,5 +74,4 @@ def tainted(module: Module) -> frozenset[int]:
             return op.results if called(op, module) is None else ()
         return () if op.name in LOOPS or op.name in BRANCHES else op.results
 
-    sources = [op.results[0] for op in module.ops if leaves_lanes(op) or undefined_cause(op)]
     return frozenset(forward(flow_of(module), sources, affected_values)) if sources else frozenset()

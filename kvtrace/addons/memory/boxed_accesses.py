@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from math import prod
-from typing import Final
+from typing import Final, TypeVar
 
 from kvtrace.addons.memory.access_bytes import TouchedBytes
 from kvtrace.addons.memory.digit_forms import (
@@ -27,12 +27,14 @@ from kvtrace.ir import Op, Value
 from kvtrace.ir.feeding import feeding
 from kvtrace.ir.flow import constant_of
 from kvtrace.recorded_calls.recorded import Call
-from kvtrace.symbolic.conditions import TRUE, Condition, conjunction, in_order
+from kvtrace.symbolic.conditions import FALSE, TRUE, Condition, conjunction, equal, in_order
 from kvtrace.symbolic.functions import ways
 from kvtrace.symbolic.prover import Proven, interval
-from kvtrace.symbolic.summary import Access
+from kvtrace.symbolic.summary import Access, Place
 from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term
 from kvtrace.verdicts.binding import BoundCall, Budget
+
+_Formula = TypeVar("_Formula", Term, Condition)
 
 #: The Boolean that, as one operand, keeps the other one.
 _NEUTRAL: Final = {"arith.andi": True, "arith.ori": False}
@@ -40,7 +42,7 @@ _NEUTRAL: Final = {"arith.andi": True, "arith.ori": False}
 _ZEROED: Final = ("arith.andi", "arith.muli")
 
 
-def _is_known(condition: Condition) -> bool:
+def is_known(condition: Condition) -> bool:
     """Return whether a condition is made of comparisons of sums over digits."""
     try:
         for case in cases_of(condition.conjuncts()):
@@ -91,15 +93,28 @@ class Boxing:
             return TRUE
         condition, kept_if = deciding
         formula = self.bound.summary.values.get(condition.id)
+        if isinstance(formula, Term):
+            formula = ~equal(formula)
+        if isinstance(formula, Condition):
+            formula = self.of_call(formula if kept_if else ~formula)
+            if formula in (TRUE, FALSE):
+                return formula
         place = None if choice.block is None else self.bound.summary.places.get(choice.block)
         is_lane_by_lane = value_type(value.type).shape == access.shape
         if not isinstance(formula, Condition) or not is_lane_by_lane or access.calls:
             return None
         if place is None or place.loops != access.loops:
             return None
-        formula = formula.substitute(dict(self._ranges_of(formula.atoms())))
-        kept = formula if kept_if else ~formula
-        return kept if _is_known(kept) else None
+        return formula if is_known(formula) else None
+
+    def of_call(self, formula: _Formula) -> _Formula:
+        """Return a formula with the values and ranges that its symbols have in the call."""
+        return formula.substitute(dict(self._ranges_of(formula.atoms())))
+
+    def is_ideal(self, place: Place) -> bool:
+        """Return whether no integer wraps around that an address, mask or branch is made of."""
+        widths = map(self.bound.width, self.bound.arithmetic_of(place))
+        return all(isinstance(width, Proven) for width in widths)
 
     def touched(self, access: Access, active: Condition) -> TouchedBytes:
         """Return the bytes of an access in the lanes for which a condition holds; raise NoBoxes.
@@ -111,9 +126,8 @@ class Boxing:
             return TouchedBytes()
         if access.argument is None or access.unknown is not None:
             raise NoBoxes(access.unknown or "its pointer is no argument")
-        for arithmetic in self.bound.arithmetic_of(access):
-            if not isinstance(self.bound.width(arithmetic), Proven):
-                raise NoBoxes("an integer of its address or mask may wrap around")
+        if not self.is_ideal(access):
+            raise NoBoxes("an integer of its address or mask may wrap around")
         if not self.bound.has_ideal_address(access):
             raise NoBoxes("its address may wrap around at 64 bits")
         touched = TouchedBytes()
@@ -136,7 +150,7 @@ class Boxing:
             except NoBoxes as error:
                 reason = self._why_not_derived(access, error)
                 mask = access.active.substitute(self._in_range)
-                certain = conjunction(filter(_is_known, mask.conjuncts()))
+                certain = conjunction(filter(is_known, mask.conjuncts()))
                 try:
                     accesses.append((access, self.touched(access, certain), reason))
                 except NoBoxes:
@@ -198,13 +212,13 @@ def is_choice(op: Op) -> bool:
         return True
     if op.name in _NEUTRAL and value_type(op.results[0].type).element.kind == "b":
         return True
-    return op.name in _ZEROED and any(map(_nonzero_if, op.operands))
+    return op.name in _ZEROED
 
 
 def _deciding(choice: Op, value: Value) -> tuple[Value, bool] | None:
-    """Return the Boolean that decides whether a choice keeps a value, and that for which it does.
+    """Return what decides whether a choice keeps a value, and the Boolean for which it does.
 
-    None: the choice keeps it, or it is the Boolean that decides.
+    An integer keeps it where it is not 0. None: the choice keeps it, or it decides itself.
     """
     if choice.name == "arith.select":
         condition = choice.operand("condition")
@@ -215,8 +229,7 @@ def _deciding(choice: Op, value: Value) -> tuple[Value, bool] | None:
         return None
     if value_type(value.type).element.kind == "b":
         return others[0], _NEUTRAL[choice.name]
-    mask = _nonzero_if(others[0])
-    return None if mask is None else (mask, True)
+    return _nonzero_if(others[0]) or others[0], True
 
 
 def _nonzero_if(value: Value) -> Value | None:

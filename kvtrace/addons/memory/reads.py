@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kvtrace.addons.memory.access_bytes import TouchedBytes
-from kvtrace.addons.memory.boxed_accesses import Boxing, is_choice
-from kvtrace.addons.memory.digit_forms import NoBoxes
+from kvtrace.addons.memory.boxed_accesses import Boxing, is_choice, is_known
+from kvtrace.addons.memory.digit_forms import NoBoxes, cases_of
 from kvtrace.addons.memory.lives import Birth, Life, Place
 from kvtrace.addons.memory.moves import is_computed
 from kvtrace.addons.memory.states import Answer, Reading, Spoiling, State
@@ -18,9 +19,11 @@ from kvtrace.ir import Op, Value
 from kvtrace.ir.flow import flow_of
 from kvtrace.ir.ops import KINDS, Kind, effect_of
 from kvtrace.ir.updates import data_of
-from kvtrace.metrics.byte_ranges import ByteRanges, TooManyRanges
-from kvtrace.symbolic.conditions import FALSE, TRUE, Condition, conjunction, disjunction
+from kvtrace.metrics.byte_ranges import NOTHING, ByteRanges, TooManyRanges
+from kvtrace.symbolic.conditions import FALSE, TRUE, Condition, Opaque, conjunction, disjunction
 from kvtrace.symbolic.summary import Access
+from kvtrace.symbolic.terms import Substitution
+from kvtrace.symbolic.undefined.flow import Taints, marker, places_in
 
 if TYPE_CHECKING:
     from kvtrace.addons.memory.effects import StorageEffect
@@ -119,9 +122,9 @@ class Answered(NamedTuple):
 #
 # Kernels often load whole blocks and mask only their stores: what is read in the padding is
 # dropped. A loaded element that flows through elementwise ops alone matters only in the lanes that
-# a choice (`tl.where`, `&` and `|` of Booleans, `&` and `*` of an integer and a mask) or a store of
-# the same shape keeps. A value that decides a choice is used. Anything else that is done with a
-# value counts as a use of all of its lanes.
+# a choice (`tl.where`, `&` and `|` of Booleans, `&` and `*` of integers) or a store of the same
+# shape keeps. Where lanes are moved or combined, `symbolic.undefined` says which of them come to a
+# store, an address, a mask or a branch. Anything else counts as a use of all lanes of a value.
 
 
 def used_reads(call: Call, effect: StorageEffect) -> tuple[ByteRanges, ByteRanges]:
@@ -131,31 +134,73 @@ def used_reads(call: Call, effect: StorageEffect) -> tuple[ByteRanges, ByteRange
     known. Between them are those that a choice may drop whose condition is not known.
     """
     boxing = Boxing(call)
-    surely, perhaps = TouchedBytes(), TouchedBytes()
+    surely, perhaps = NOTHING, NOTHING
     try:
         for access in boxing.accesses:
             if access.kind == "store":
                 continue
             if access.argument is None or access.argument in effect.args:
-                surely_used, perhaps_used = _used(access, boxing)
-                surely.include(boxing.touched(access, surely_used))
-                perhaps.include(boxing.touched(access, perhaps_used))
-        return (
-            surely.listed(effect.size) & effect.may_read,
-            perhaps.listed(effect.size) & effect.may_read,
-        )
+                used, may_be_used = _used(access, boxing, effect.size)
+                surely, perhaps = surely | used, perhaps | may_be_used
+        return surely & effect.may_read, perhaps & effect.may_read
     except (NoBoxes, TooManyRanges):
         return effect.may_read, effect.may_read
 
 
-def _used(access: Access, boxing: Boxing) -> tuple[Condition, Condition]:
-    """Return the conditions that a lane's value is surely used, and that it may be."""
+def _used(access: Access, boxing: Boxing, size: int) -> tuple[ByteRanges, ByteRanges]:
+    """Return the bytes of the lanes whose values are surely used, and of those that may be."""
     if effect_of(access.op) != "load":
-        return access.active, access.active
+        active = boxing.touched(access, access.active).listed(size)
+        return active, active
     uses = list(uses_of(access, boxing))
     surely = disjunction(conjunction((use.surely, use.reached)) for use in uses)
     perhaps = disjunction(conjunction((use.perhaps, use.reached)) for use in uses)
-    return conjunction((access.active, surely)), conjunction((access.active, perhaps))
+    used, may_be_used = (
+        boxing.touched(access, conjunction((access.active, kept))).listed(size)
+        for kept in (surely, perhaps)
+    )
+    if used and any(use.store is None for use in uses):
+        across = _used_across(access, boxing)
+        if across is not None:
+            used, may_be_used = used & across[0].listed(size), may_be_used & across[1].listed(size)
+    return used, may_be_used
+
+
+def _used_across(access: Access, boxing: Boxing) -> tuple[TouchedBytes, TouchedBytes] | None:
+    """Return the bytes of a load by what becomes of its lanes where ops move or combine them.
+
+    They are surely used, or may be; None if an op is not followed. Errors as `Boxing.touched`.
+    """
+    taints = Taints(boxing.bound.summary, access)
+    if access.calls or not taints.are_followed:
+        return None
+    surely, perhaps = TouchedBytes(), TouchedBytes()
+    for sink in taints.sinks():
+        place = sink.place
+        reached = place.active if isinstance(place, Access) else place.reached
+        shape = place.shape if isinstance(place, Access) else ()
+        if not boxing.is_ideal(place):
+            return None
+        for case in cases_of(boxing.of_call(sink.undefined.possibly).conjuncts()):
+            marks = [part for part in case if isinstance(part, Opaque) and _marks(part, access)]
+            if not marks:
+                perhaps.include(boxing.touched(access, access.active))
+                continue
+            moved = Substitution(dict(zip(places_in(access), marks[0].at, strict=True)))
+            offset = boxing.of_call(moved(access.offset))
+            source = replace(access, offset=offset, shape=shape, loops=place.loops)
+            others = [part for part in case if part not in marks]
+            active = boxing.of_call(access.active.substitute(moved))
+            lanes = [active, boxing.of_call(reached), *others]
+            known = [part for lane in lanes for part in lane.conjuncts() if is_known(part)]
+            perhaps.include(boxing.touched(source, conjunction(known)))
+            if len(marks) == 1 and all(map(is_known, lanes)):
+                surely.include(boxing.touched(source, conjunction(lanes)))
+    return surely, perhaps
+
+
+def _marks(part: Opaque, access: Access) -> bool:
+    return part.key == marker(access).key
 
 
 class Use(NamedTuple):

@@ -191,7 +191,7 @@ class Rows:
         if not unwritten:
             return None  # what is read is dropped
         if not unwritten & surely:
-            return self._unknown(call, place, "a choice on data may drop what nobody wrote")
+            return self._unknown(call, place, "what is computed of it may drop what nobody wrote")
         stored = effect.may_write.moved(moved)
         if unwritten & stored and others_may_store(call, effect.args):
             unwritten = unwritten - stored

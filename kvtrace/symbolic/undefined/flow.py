@@ -26,19 +26,21 @@ from kvtrace.ir.ops import (
     BRANCHES,
     CALLS,
     FILLING,
+    KINDS,
     LOOPS,
     MEMORY,
     PARTITIONING,
+    Kind,
     mask_of,
     operands_of,
 )
 from kvtrace.ir.types import SharedType, shape_of
 from kvtrace.ir.updates import DATA
 from kvtrace.symbolic.conditions import TRUE, Condition, Opaque, disjunction
-from kvtrace.symbolic.meanings.tt_shape import lanes_of, reshaped_indices
+from kvtrace.symbolic.meanings.tt_shape import lane_symbol, lanes_of, reshaped_indices
 from kvtrace.symbolic.summary import Access, Formula, Place, Summary
-from kvtrace.symbolic.taint import leaves_lanes, tainted, undefined_cause
-from kvtrace.symbolic.terms import Key, Substitution, lane
+from kvtrace.symbolic.taint import leaves_lanes, reached_from, tainted, undefined_cause
+from kvtrace.symbolic.terms import Key, Substitution, Symbol, lane
 from kvtrace.symbolic.undefined.carried import CarriedValue, solved
 from kvtrace.symbolic.undefined.definedness import (
     NOWHERE,
@@ -49,7 +51,7 @@ from kvtrace.symbolic.undefined.definedness import (
     simplified_by,
     united_taint,
 )
-from kvtrace.symbolic.undefined.meanings import meaning_of
+from kvtrace.symbolic.undefined.meanings import elementwise, meaning_of
 from kvtrace.symbolic.walk import summarize
 
 Use = Literal["value", "address", "mask", "branch"]
@@ -80,14 +82,31 @@ def sinks_of(module: Module) -> tuple[Sink, ...]:
     return Taints(summarize(module)).sinks()
 
 
+def places_in(load: Access) -> tuple[Symbol, ...]:
+    """Return the symbols that tell a load's elements: its lanes, and the trips of its loops."""
+    lanes = (lane_symbol(axis, extent) for axis, extent in enumerate(load.shape) if extent > 1)
+    return (*lanes, *(loop.trip for loop in load.loops))
+
+
+def marker(load: Access) -> Opaque:
+    """Return the condition that an element of a load counts as undefined, wherever it is moved."""
+    at = tuple(symbol.term for symbol in places_in(load))
+    return Opaque(("loaded", load.op.index), "it is loaded", at)
+
+
 class Taints:
     """The taints of a kernel's values, propagated in the order of execution."""
 
-    def __init__(self, summary: Summary) -> None:
+    def __init__(self, summary: Summary, load: Access | None = None) -> None:
+        """`load`: only what it loads counts as undefined, where its `marker` holds."""
         self.summary = summary
         self._module = summary.module
         self._flow = flow_of(self._module)
-        self._tainted = tainted(self._module)
+        self._load = load
+        self._tainted = (
+            tainted(self._module) if load is None
+            else reached_from(self._module, load.op.results)
+        )  # fmt: skip
         self._values: dict[int, Undefined] = {}
         self._accesses: dict[tuple[Op, _Calls], list[Access]] = defaultdict(list)
         for access in summary.accesses:
@@ -96,6 +115,20 @@ class Taints:
         self._sinks: dict[tuple[object, ...], Sink] = {}
         self._calls: _Calls = ()
         self._is_called_once = True
+
+    @property
+    def are_followed(self) -> bool:
+        """Each op that is given undefined elements is a sink or has a meaning of its own."""
+        return all(
+            (row := KINDS.get(op.name)) is not None
+            and (
+                row.kind in (Kind.ELEMENTWISE, Kind.JUMP, Kind.END)
+                or op.name in MEMORY | LOOPS | BRANCHES
+                or meaning_of(op) is not elementwise
+            )
+            for op in self._module.ops
+            if any(value.id in self._tainted for value in op.operands)
+        )
 
     def sinks(self) -> tuple[Sink, ...]:
         """Propagate taint through the kernel, and return the sinks that it reaches."""
@@ -170,7 +203,7 @@ class Taints:
                     self._values[value.id] = self._computed(op, value)
 
     def _computed(self, op: Op, value: Value) -> Undefined:
-        if undefined_cause(op):
+        if self._load is None and undefined_cause(op):
             return Undefined(TRUE, TRUE, frozenset((op,)))
         return meaning_of(op)(self, op, value)
 
@@ -196,8 +229,11 @@ class Taints:
             self._values[op.results[0].id] = self._loaded(op)
 
     def _loaded(self, op: Op) -> Undefined:
+        if self._load is not None and op is self._load.op:
+            taint = marker(self._load)
+            return Undefined(taint, taint, frozenset((op,)))
         off = ~self.mask(op)
-        if leaves_lanes(op):
+        if self._load is None and leaves_lanes(op):
             return limited_taint(off, off, frozenset((op,)))
         return self.of(op.operand("other")).mapped(lambda condition: off & condition)
 

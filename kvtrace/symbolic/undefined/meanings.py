@@ -44,6 +44,9 @@ def zeros(taints: Taints, value: Value, number: float = 0.0, depth: int = _DEEPE
     The number is 0 or minus infinity.
     """
     formula = taints.formula(value)
+    if isinstance(value.owner, Op) and operator_of(value.owner) == "cast":
+        mask = taints.formula(value.owner.operand("source"))
+        formula = mask if isinstance(mask, Condition) else formula
     if number == 0 and isinstance(formula, Term):
         return equal(formula)
     if number == 0 and isinstance(formula, Condition):

@@ -315,3 +315,32 @@ def exchanged_and_read(x, out, n, BLOCK: tl.constexpr):
     lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.atomic_xchg(out + lanes, tl.load(x + lanes, mask=lanes < n), mask=lanes < n)
     tl.store(x + lanes, tl.load(out + lanes, mask=lanes < n), mask=lanes < n)
+
+
+@triton.jit
+def sums_of_rows(x, out, n, BLOCK: tl.constexpr):
+    rows = tl.arange(0, 8)
+    values = tl.load(x + rows[:, None] * BLOCK + tl.arange(0, BLOCK)[None, :])
+    tl.store(out + rows, tl.sum(values, 1), mask=rows < n)
+
+
+@triton.jit
+def flipped(x, out, n, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.store(out + lanes, tl.flip(tl.load(x + lanes), 0), mask=lanes >= n)
+
+
+@triton.jit
+def running_sums(x, out, n, BLOCK: tl.constexpr):
+    total = tl.zeros((BLOCK,), tl.float32)
+    for row in range(4):
+        lanes = tl.arange(0, BLOCK)
+        total += tl.cumsum(tl.load(x + row * BLOCK + lanes), 0)
+    tl.store(out + tl.arange(0, BLOCK), total, mask=tl.arange(0, BLOCK) < n)
+
+
+@triton.jit
+def most_printed(x, out, n, BLOCK: tl.constexpr):
+    most = tl.max(tl.load(x + tl.arange(0, BLOCK)), 0)
+    tl.device_print("most", most)
+    tl.store(out, most, mask=n < 0)

@@ -77,3 +77,22 @@ def test_all_reads_of_an_unknown_place_are_used():
 
     assert used_reads(call, indices) == (ByteRanges.of(0, 8 * 128),) * 2
     assert used_reads(call, source) == (ByteRanges.of(0, 4 * 128),) * 2
+
+
+@pytest.mark.parametrize(
+    ("kernel", "n", "ranges"),
+    [
+        (kernels.sums_of_rows, 7, [(0, 448)]),
+        (kernels.flipped, 16, [(0, 48)]),
+        (kernels.running_sums, 48, [(64 * row, 64 * row + 48) for row in range(4)]),
+        (kernels.most_printed, 1, [(0, 64)]),
+    ],
+    ids=["a row's sum", "a flip", "sums that a loop carries", "printed"],
+)
+def test_lanes_are_followed_where_ops_move_or_combine_them(kernel, n, ranges):
+    arguments = {"x": torch.ones(512), "out": torch.ones(64), "n": n}
+    call = call_of(kernel, (1,), arguments, {"BLOCK": 64})
+    source = next(effect for effect in effects_of(call).storages if effect.args == (0,))
+
+    used = ByteRanges.union_of([ByteRanges.of(4 * a, 4 * b) for a, b in ranges])
+    assert used_reads(call, source) == (used, used)
