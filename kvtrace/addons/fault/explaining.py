@@ -120,25 +120,34 @@ def faults_of(dump: Dump, trace: Trace | None, runs: Sequence[Run]) -> list[Faul
     Without a trace, or where no call in it fits, what the dump says alone.
     """
     grids = [grid for grid in dump.grids if grid.exception] or list(dump.grids)
-    return [_fault(grid, trace, runs) for grid in grids]
+    return [_explained(grid, trace, runs) for grid in grids]
 
 
-def _fault(grid: Grid, trace: Trace | None, runs: Sequence[Run]) -> Fault:
-    warp = next(iter(grid.failed), None) or _not_waiting(grid)
+def _explained(grid: Grid, trace: Trace | None, runs: Sequence[Run]) -> Fault:
+    """Return what a dump says of a kernel, then what the best matching call of a trace adds."""
     run, listed = (None, []) if trace is None else _matches(trace, runs, grid)
-    found = listed[0] if listed else None
-    offset = _offset(grid, warp)
-    ptx = _text(trace, found, "ptx") if trace is not None and found is not None else None
-    poll, waits_for = (None, "") if grid.exception else _wait(grid, offset)
-    if poll is not None:  # the warp was stopped anywhere in its loop
-        offset = poll.offset
+    if trace is None or run is None:
+        return _dumped(grid, None)
+    match = listed[0]
+    fault = _dumped(grid, _text(trace, match, "ptx"))
+    place = fault.place
+    if place is not None:
+        place = replace(place, file=_recorded_file(trace, run, place.file))
+    fault = replace(fault, place=place, run_id=run.run_id, match=match, fitting=len(listed))
+    return _with_cause(fault, trace, run, match)
+
+
+def _dumped(grid: Grid, ptx: str | None) -> Fault:
+    """Return what a dump says of a kernel: where it failed, or without exception, waits."""
+    warp = next(iter(grid.failed), None) or _not_waiting(grid)
+    stopped_at = _offset(grid, warp)
+    poll, waits_for = (None, "") if grid.exception else _wait(grid, stopped_at)
+    offset = stopped_at if poll is None else poll.offset  # warps stop anywhere in a loop
     place = None if offset is None else place_of(grid.image, grid.entry + offset, ptx)
     access = None if offset is None else access_at(grid.code, offset)
-    if place is not None and trace is not None and run is not None:
-        place = replace(place, file=_recorded_file(trace, run, place.file))
     thread, address = _address(grid, warp, access)
     kind = _kind(grid, offset)
-    fault = Fault(
+    return Fault(
         kind=kind,
         kernel=grid.name,
         grid=grid,
@@ -147,18 +156,12 @@ def _fault(grid: Grid, trace: Trace | None, runs: Sequence[Run]) -> Fault:
         place=place,
         effect=None if access is None or not grid.exception else access.effect,
         address=address,
-        run_id=None if run is None else run.run_id,
-        match=found,
-        fitting=len(listed),
         causes=() if kind is None else (kind.means,),
         advice="" if kind is None else kind.advice,
         poll=poll,
         waits_for=waits_for,
         elsewhere=() if grid.exception else _elsewhere(grid, ptx, place, waits_for),
     )
-    if trace is None or run is None or found is None:
-        return fault
-    return _with_cause(fault, trace, run, found)
 
 
 def _wait(grid: Grid, offset: int | None) -> tuple[Poll | None, str]:
@@ -285,40 +288,47 @@ def _text(trace: Trace, match: Match, stage: str) -> str | None:
 
 
 def _with_cause(fault: Fault, trace: Trace, run: Run, match: Match) -> Fault:
+    """Return the fault with what the matching call says: its evidence replaces causes and advice.
+
+    If the call cannot be evaluated, the reason replaces the causes, but only of a memory fault.
+    """
     calls = list(calls_of(trace, run, {match.call["call_id"]}))
     call = next((one for one in calls if isinstance(one, Call)), None)
-    kind = fault.kind
-    is_of_memory = kind is None or kind.subject is not Subject.OTHER
+    is_of_memory = fault.kind is None or fault.kind.subject is not Subject.OTHER
+    if call is None and not is_of_memory:
+        return fault
     if call is None:
         reasons = tuple(one.reason for one in calls if not isinstance(one, Call))
-        return replace(
-            fault,
-            argument=nearest_argument(fault.address, match) if is_of_memory else None,
-            causes=reasons if is_of_memory else fault.causes,
-        )
+        return replace(fault, argument=nearest_argument(fault.address, match), causes=reasons)
     ops = [] if fault.place is None else ops_at(call.module, fault.place, fault.effect)
     judgment = Judgment(call, RULES, Budget(lanes=_LANES))
     verdicts = [one for one in judgment.verdicts() if any(one.op is op for op in ops)]
-    argument = None
-    if is_of_memory:
-        violated = [one for one in verdicts if one.verdict == "violation"]
-        name = next((one.arg for one in (*violated, *verdicts) if one.arg), None)
-        argument = argument_named(fault.address, match, name)
-        argument = argument or nearest_argument(fault.address, match)
+    argument = _accessed_argument(fault.address, match, verdicts) if is_of_memory else None
     indices = _index_arguments(call, ops, judgment)
-    causes, advice = fault.causes, fault.advice
-    if kind is not None:
-        evidence = Evidence(kind, call, match, verdicts, fault.address, argument, indices)
-        causes, advice = causes_of(evidence), advice_on(evidence)
-    waits_for = fault.waits_for
-    if fault.poll is not None and fault.poll.kind in ("atomic", "load") and argument is not None:
-        is_atomic = any(KINDS[op.name].effect == "atomic" for op in ops)
-        way = _POLLED["atomic" if is_atomic else fault.poll.kind].partition(", ")[2]
-        waits_for = f"a value of {argument.name}, {way}"
-    return replace(
-        fault, argument=argument, causes=causes, advice=advice, index_arguments=indices,
-        waits_for=waits_for,
-    )  # fmt: skip
+    waits_for = _awaited_value(fault.poll, argument, ops) or fault.waits_for
+    fault = replace(fault, argument=argument, index_arguments=indices, waits_for=waits_for)
+    if fault.kind is None:
+        return fault
+    evidence = Evidence(fault.kind, call, match, verdicts, fault.address, argument, indices)
+    return replace(fault, causes=causes_of(evidence), advice=advice_on(evidence))
+
+
+def _accessed_argument(
+    address: int | None, match: Match, verdicts: Sequence[Verdict]
+) -> Argument | None:
+    """Return the argument of a violation, else of any verdict, else the nearest to the address."""
+    violated = [one for one in verdicts if one.verdict == "violation"]
+    name = next((one.arg for one in (*violated, *verdicts) if one.arg), None)
+    return argument_named(address, match, name) or nearest_argument(address, match)
+
+
+def _awaited_value(poll: Poll | None, argument: Argument | None, ops: Sequence[Op]) -> str:
+    """Return which argument's value a poll of memory reads, and how; "" for another wait."""
+    if poll is None or poll.kind not in ("atomic", "load") or argument is None:
+        return ""
+    is_atomic = any(KINDS[op.name].effect == "atomic" for op in ops)
+    way = _POLLED["atomic" if is_atomic else poll.kind].partition(", ")[2]
+    return f"a value of {argument.name}, {way}"
 
 
 def _index_arguments(call: Call, ops: Sequence[Op], judgment: Judgment) -> tuple[str, ...]:
