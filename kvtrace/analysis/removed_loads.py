@@ -79,7 +79,7 @@ def _before_passes(trace: Trace, kernel: Mapping[str, Any], call: Call) -> Modul
 def _verdicts(call: Call, before: Module) -> Mapping[Op, Verdict]:
     """Return the verdicts on bounds of the IR before passes, for all launches of a call."""
     if call.launches is not None and call.launches.contents.launches > 1:
-        call, _ = call.launches.call(None)
+        call, _partial_tensors = call.launches.call(None)  # None: whatever the contents are
     source = replace(call, module=before, compiled=None, launches=None)
     try:
         verdicts = judge(source, ["out-of-bounds"])

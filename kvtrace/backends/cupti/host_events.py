@@ -221,29 +221,34 @@ class Collections:
 
 _DRIVER: Final = 1  # CUPTI_CB_DOMAIN_DRIVER_API
 _RUNTIME: Final = 2  # CUPTI_CB_DOMAIN_RUNTIME_API
-_LAUNCH: Final = 1
-#: Kinds of `host_events` by the compiled part's numbers.
-KINDS: Final = {2: "synchronize", 3: "allocate", 4: "allocate_host", 5: "free"}
+#: What requests do, by the numbers of `_requests.c`; for some, the kind of the `host_events`.
+KINDS: Final = (
+    "nothing", "launch", "synchronize", "allocate", "allocate_host", "free", "begin_capture",
+    "end_capture",
+)  # fmt: skip
+_LAUNCH: Final = KINDS.index("launch")
 
 #: (domain, kind) → functions that are followed.
 _FUNCTIONS: Final = {
     # cuLaunchKernel, cuLaunchKernelEx, cuLaunchCooperativeKernel, cuGraphLaunch; each for both
     # meanings of the default stream
-    (_DRIVER, _LAUNCH): (307, 442, 652, 653, 477, 478, 514, 515),
+    (_DRIVER, "launch"): (307, 442, 652, 653, 477, 478, 514, 515),
     # cudaMemcpy, cudaMemcpyAsync, cudaMemsetAsync
-    (_RUNTIME, _LAUNCH): (31, 41, 51),
+    (_RUNTIME, "launch"): (31, 41, 51),
     # cudaStreamSynchronize, cudaEventSynchronize, cudaDeviceSynchronize
-    (_RUNTIME, 2): (131, 137, 165),
-    (_DRIVER, 3): (243, 549),  # cuMemAlloc_v2, cuMemCreate
-    (_DRIVER, 4): (39,),  # cuMemHostAlloc
-    (_DRIVER, 5): (245, 550),  # cuMemFree_v2, cuMemRelease
+    (_RUNTIME, "synchronize"): (131, 137, 165),
+    (_DRIVER, "allocate"): (243, 549),  # cuMemAlloc_v2, cuMemCreate
+    (_DRIVER, "allocate_host"): (39,),  # cuMemHostAlloc
+    (_DRIVER, "free"): (245, 550),  # cuMemFree_v2, cuMemRelease
     # cuStreamBeginCapture, _v2, cuStreamBeginCaptureToGraph; cuStreamEndCapture
-    (_DRIVER, 6): (495, 496, 539, 540, 720, 721),
-    (_DRIVER, 7): (497, 498),
+    (_DRIVER, "begin_capture"): (495, 496, 539, 540, 720, 721),
+    (_DRIVER, "end_capture"): (497, 498),
 }
 #: Pairs (domain, id) of the functions for which CUPTI calls back.
 FOLLOWED: Final = tuple((domain, id_) for (domain, _), ids in _FUNCTIONS.items() for id_ in ids)
 
+#: `struct request` of `_requests.c`. Of autograd (`node_stacks.py`): the thread's `next` node, the
+#: running `node`; torch's numbers of the thread (`here`) and of the running node's `maker`.
 _LAYOUT: Final = np.dtype(
     [
         ("begin", "<u8"), ("end", "<u8"), ("bytes", "<u8"), ("thread", "<u8"),
@@ -269,14 +274,14 @@ class Requests:
         self.callback: int = native.CALLBACK
         for (domain, kind), ids in _FUNCTIONS.items():
             for id_ in ids:
-                native.expect(domain, id_, kind)
+                native.expect(domain, id_, KINDS.index(kind))
         self.stackless: str | None = None
         try:
             find_frame_offsets(native)
         except FramesUnknown as error:
             self.stackless = str(error)
         self.nodeless: str | None = None
-        self._follows_autograd = self.stackless is not None
+        self._seeks_autograd = self.stackless is None  # until torch is loaded
         self._stacks = ReadStacks()
         self._nodes = NodeStacks(self._stacks.frames)
         self.lost = 0
@@ -286,7 +291,7 @@ class Requests:
 
     def take(self) -> NDArray[Any]:
         """Return the events, other than launches, since the last call; store launches for `of`."""
-        self._follow_autograd()
+        self._seek_autograd()
         events, is_left = [], True
         while is_left:
             content, news, lost, is_left = self._native.take()
@@ -304,13 +309,13 @@ class Requests:
         number: int = self._native.captures()
         return number
 
-    def _follow_autograd(self) -> None:
-        if self._follows_autograd:
+    def _seek_autograd(self) -> None:
+        if not self._seeks_autograd:
             return
         try:
-            self._follows_autograd = find_autograd(self._native)
+            self._seeks_autograd = not find_autograd(self._native)
         except NodesUnknown as error:
-            self._follows_autograd = True
+            self._seeks_autograd = False
             self.nodeless = str(error)
 
     def _add(self, launches: NDArray[Any]) -> None:

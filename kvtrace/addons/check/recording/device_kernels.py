@@ -135,7 +135,10 @@ _buffers: Final = _ThreadBuffers()
 class Reserve:
     """Pinned memory that stores one launch's tensors at a time.
 
-    `turn` counts the uses: a launch may store its tensors only in the turn it was started with.
+    A launch is enqueued with the host's `turn`, and stores its tensors only if a word on the device
+    (the first of two; the second counts attempts) equals it. Example: the first launch of turn 6
+    that has a NaN turns the word from 6 to 7, so that no other of turn 6 stores any. Once the host
+    has read the tensors, it follows to turn 7.
     """
 
     address: int
@@ -196,20 +199,20 @@ class DeviceKernels:
         slot = self._take_slot(ring, captured)
         if slot is None:
             return None
-        number, offsets, reserves = next(self._numbers) & 0xFFFFFFFF, table.offsets, 0
-        if offsets and self.reserves and (keep[0] or keep[1]):
-            reserves = self.reserves[0].address
+        number = next(self._numbers) & 0xFFFFFFFF
         address, state = ring.answers + 8 * slot, ring.states + 8 * slot
-        turns = tuple(
-            reserve.turn if is_wanted else _NEVER
-            for reserve, is_wanted in zip(self.reserves, keep, strict=False)
-        ) or (0, 0)
-        table_head = (
+        turns, reserves = (0, 0), 0  # without an address, the device stores nothing
+        if self.reserves:
+            nan, infinite = self.reserves
+            turns = nan.turn if keep[0] else _NEVER, infinite.turn if keep[1] else _NEVER
+            if table.offsets and (keep[0] or keep[1]):
+                reserves = nan.address  # that for infinities follows
+        table_head = (  # in the order of HEAD_FORMAT
             address, state, self._control, reserves, RESERVE_BYTES,
             number, table.spans, table.checked, captured, *turns,
         )  # fmt: skip
         self._launch(self._finite, table_head, table, stream)
-        stored_at = offsets if reserves else ()
+        stored_at = table.offsets if reserves else ()
         return Answer(address, number, stream, captured, table.checked, stored_at, turns)
 
     def digest(self, table: Table, stream: int) -> DigestAnswer | None:
@@ -296,11 +299,12 @@ class DeviceKernels:
     def _renew_reserves(self) -> None:
         if self.reserves:
             for kind, reserve in enumerate(self.reserves):
-                reserve.turn += 2  # also if a launch took the previous turn
-                self._set(self._control + 8 * kind, reserve.turn, 1)
-                self._set(self._control + 8 * kind + 4, 0, 1)
+                turn_word = self._control + 8 * kind
+                reserve.turn += 2  # the word is at this turn, or the next if a launch has stored
+                self._set(turn_word, reserve.turn, 1)
+                self._set(turn_word + 4, 0, 1)  # attempts
             return
-        self._control = self.on_device(16)
+        self._control = self.on_device(16)  # both words of both reserves
         base = self.pinned(2 * RESERVE_BYTES)
         self.reserves = (Reserve(base), Reserve(base + RESERVE_BYTES))
 
@@ -309,7 +313,7 @@ class DeviceKernels:
         return self.reserves[kind].turn == answer.turns[kind]
 
     def free(self, kind: int) -> None:
-        """Begin the next turn of the reserve `kind` (0: NaNs), after its contents were read."""
+        """Follow the reserve `kind` (0: NaNs), whose contents were read, to the device's turn."""
         self.reserves[kind].turn += 1
 
     # -- the driver -------------------------------------------------------------------------
@@ -405,16 +409,14 @@ def _copies_aside(
     offsets, total_size = _reserve_offsets(pieces)
     if total_size > ASIDE_BYTES:
         return None, ()
-    targets = [
-        base + offset + piece.address % VECTOR
-        for piece, offset in zip(pieces, offsets, strict=True)
-    ]
     copies = tuple(
-        (ctypes.c_uint64(target), ctypes.c_uint64(piece.address), ctypes.c_size_t(piece.size))
-        for piece, target in zip(pieces, targets, strict=True)
+        Piece(base + offset + piece.address % VECTOR, piece.size, piece.dtype)
+        for piece, offset in zip(pieces, offsets, strict=True)
     )
-    copied = (Piece(t, piece.size, piece.dtype) for piece, t in zip(pieces, targets, strict=True))
-    return tuple(copied), copies
+    return copies, tuple(
+        (ctypes.c_uint64(to.address), ctypes.c_uint64(piece.address), ctypes.c_size_t(piece.size))
+        for piece, to in zip(pieces, copies, strict=True)
+    )
 
 
 def _reserve_offsets(pieces: Sequence[Piece]) -> tuple[tuple[int, ...], int]:
