@@ -9,11 +9,7 @@ from typing import Any, Final
 from kvtrace.converters.scripts.kept_memory import KeptParts, kept_memory
 from kvtrace.converters.scripts.repro_source import expression, kernel_module, literal_value
 from kvtrace.figures.times import device_times
-from kvtrace.schema.contents import (
-    first_contents,
-    least_storage_bytes,
-    with_values,
-)
+from kvtrace.schema.contents import first_contents, least_storage_bytes, with_values
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.runs import Run, plain_rows
 from kvtrace.schema.trace import Selection, Trace
@@ -24,12 +20,8 @@ _CHOSEN_OPTIONS: Final = (
     "maxnreg", "enable_fp_fusion", "launch_cooperative_grid", "launch_pdl", "waves_per_eu",
     "matrix_instr_nonkdim",
 )  # fmt: skip
-
-
 #: The type of a descriptor in Gluon: its block, and its layout.
 _LAYOUT: Final = re.compile(r"tensordesc<[^\]]*\],(\w+\([\w=, \[\]]*\))>")
-
-
 _WARPS: Final = re.compile(rb'"ttg\.num-warps" = (\d+)')
 
 
@@ -156,12 +148,8 @@ def read_repro(
     call_text = f"call {call_id} of kernel {kernel['name']}"
     code = _source_code(trace, kernel, call_text) if source else _ir_code(trace, kernel, call_text)
     _require_launch(call, call_text)
-    first, kept = kept_memory(trace, run, call_id, call["args"], limit_bytes) or (None, ())
-    seq = first if launch is None else int(launch["seq"])
-    held = first_contents(trace, [run], call_id, seq).get((run.run_id, call_id), {})
-    rows = with_values(call["args"], held)
-    if seq != first or [_place(row) for row in rows] != [_place(row) for row in call["args"]]:
-        first, kept = None, ()
+    chosen_seq = None if launch is None else int(launch["seq"])
+    seq, rows, kept = _inputs(trace, run, call, chosen_seq, limit_bytes)
     types = {parameter["name"]: parameter["type"] for parameter in kernel["signature"] or ()}
     passed_rows = [row for row in rows if source or types.get(row["name"]) != "constexpr"]
     arguments = {
@@ -169,12 +157,9 @@ def read_repro(
         for row in passed_rows
     }
     contents, notes = _compressed_contents(trace, passed_rows, limit_bytes)
-    contents_kept = {part.artifact: trace.artifact(part.artifact) or b"" for part in kept}
-    storages = dict.fromkeys(
-        tensor.storage
-        for value in arguments.values()
-        if (tensor := _base_tensor(value)) is not None
-    )
+    kept_bytes = {part.artifact: trace.artifact(part.artifact) or b"" for part in kept}
+    tensors = map(_base_tensor, arguments.values())
+    storages = dict.fromkeys(tensor.storage for tensor in tensors if tensor is not None)
     with_contents = trace.table("contents", (run,), ["seq"])["seq"].to_pylist()
     x, y, z = (int(call[f"grid_{axis}"] or 1) for axis in "xyz")
     return Repro(
@@ -184,7 +169,7 @@ def read_repro(
         options=options_of(trace, kernel, source),
         arguments=arguments,
         storages={name: _memory(name, rows, contents) for name in storages},
-        contents=contents | {sha: zlib.compress(kept) for sha, kept in contents_kept.items()},
+        contents=contents | {sha256: zlib.compress(b) for sha256, b in kept_bytes.items()},
         recorded=_recorded_time(trace, run, call_id),
         run=run,
         call_id=call_id,
@@ -193,7 +178,7 @@ def read_repro(
         finding=finding,
         place=(kernel["file"], kernel["line"]),
         contents_launch=seq if seq in with_contents else None,
-        kept_launch=first,
+        kept_launch=seq if kept else None,
         kept=tuple(part for part in kept if part.storage in storages),
         notes=tuple(notes),
     )
@@ -208,6 +193,23 @@ def _require_launch(call: Mapping[str, Any], call_text: str) -> None:
             f"{call_text} cannot be launched again, as its {what} were not recorded; record the "
             "program with kvtrace, or have the trace's producer write calls.args and calls.grid_x"
         )
+
+
+def _inputs(
+    trace: Trace, run: Run, call: Mapping[str, Any], chosen_seq: int | None, limit_bytes: int
+) -> tuple[int | None, Sequence[Mapping[str, Any]], tuple[KeptParts, ...]]:
+    """Return the launch to repeat, the arguments with its contents, and its kept memory.
+
+    The launch is the chosen one, else the first if its memory was kept. The kept memory fits no
+    other launch, nor contents of one whose arguments lay elsewhere in their storages.
+    """
+    call_id, recorded = call["call_id"], call["args"]
+    first, kept = kept_memory(trace, run, call_id, recorded, limit_bytes) or (None, ())
+    seq = first if chosen_seq is None else chosen_seq
+    contents = first_contents(trace, [run], call_id, seq).get((run.run_id, call_id), {})
+    rows = with_values(recorded, contents)
+    fits = seq == first and [_place(row) for row in rows] == [_place(row) for row in recorded]
+    return seq, rows, kept if fits else ()
 
 
 def _place(row: Mapping[str, Any]) -> tuple[object, object]:
@@ -312,14 +314,11 @@ def _ir_code(trace: Trace, kernel: Mapping[str, Any], what: str) -> Code:
 def _source_code(trace: Trace, kernel: Mapping[str, Any], what: str) -> Code:
     if not {"ttir", "glir"} & {stage["stage"] for stage in kernel["stages"] or ()}:
         raise BadSetting(f"{what} is not a Triton kernel; only these can be launched again")
-    files = {
-        file_content["path"]: file_content["artifact"] for file_content in kernel["files"] or ()
-    }
-    file_content = trace.artifact(files.get(kernel["file"]))
-    if file_content is not None:
-        text = kernel_module(
-            file_content.decode("utf-8", "replace"), kernel["name"], kernel["line"]
-        )
+    artifacts = {file["path"]: file["artifact"] for file in kernel["files"] or ()}
+    content = trace.artifact(artifacts.get(kernel["file"]))
+    if content is not None:
+        file_text = content.decode("utf-8", "replace")
+        text = kernel_module(file_text, kernel["name"], kernel["line"])
         if text is not None:
             return Code("source", text)
     function_source = trace.artifact(kernel["source_artifact"])
