@@ -54,8 +54,8 @@ _LEAST_THRESHOLD: Final[dict[Kind, float]] = {"device": THRESHOLD, "host": 0.25}
 Real = npt.NDArray[np.float64]
 #: The pass that judges accesses.
 _SANITIZER: Final = "sanitizer"
-#: Launches whose sums are not stored, and runs, that are read together, at most.
-_LAUNCHES_AT_ONCE: Final = 4_000_000
+#: Executions or launches whose sums are not stored, and runs, that are read together, at most.
+_ROWS_AT_ONCE: Final = 4_000_000
 _RUNS_AT_ONCE: Final = 125
 
 #: The figures of calls, and the columns that have the number and median of their steady times.
@@ -140,16 +140,17 @@ def read_fleet(trace: Trace, newest: Sequence[Run]) -> Fleet:
     if runs_with_findings:
         with connect(trace, runs_with_findings, _FINDINGS) as database:
             findings = query(database, _FINDINGS)[1]
-    rows = {run.run_id: row_count(trace, run, "gpu_kernels") for run in runs}
-    on_device = [run for run in runs if rows[run.run_id]]
-    on_host = [run for run in runs if not rows[run.run_id] and _device_models(run)]
-    rows |= {run.run_id: row_count(trace, run, "launches") for run in on_host}
+    executions = {run.run_id: row_count(trace, run, "gpu_kernels") for run in runs}
+    on_device = [run for run in runs if executions[run.run_id]]
+    on_host = [run for run in runs if not executions[run.run_id] and _device_models(run)]
+    launches = {run.run_id: row_count(trace, run, "launches") for run in on_host}
     add_up(trace, [*on_device, *on_host])
-    rows |= {run.run_id: 0 for run in runs if sums_stored(trace, run)}
+    summed = {run.run_id: 0 for run in runs if sums_stored(trace, run)}
+    rows_to_read = executions | launches | summed
     kernels: list[KernelTimes] = []
     by_kind: tuple[tuple[Kind, list[Run]], ...] = (("device", on_device), ("host", on_host))
     for kind, kind_runs in by_kind:
-        portions = _portions(kind_runs, rows)
+        portions = _portions(kind_runs, rows_to_read)
         queries = (partial(_times_by_run, trace, kind, portion) for portion in portions)
         # Listings of an object store must come from one thread.
         remote = remote_folder(trace.path) is not None
@@ -213,14 +214,14 @@ def _device_models(run: Run) -> list[str]:
 
 def _portions(runs: Sequence[Run], rows: Mapping[str, int]) -> Iterator[list[Run]]:
     portion: list[Run] = []
-    launches = 0
+    total = 0
     for run in runs:
-        too_many = launches + rows[run.run_id] > _LAUNCHES_AT_ONCE or len(portion) == _RUNS_AT_ONCE
+        too_many = total + rows[run.run_id] > _ROWS_AT_ONCE or len(portion) == _RUNS_AT_ONCE
         if portion and too_many:
             yield portion
-            portion, launches = [], 0
+            portion, total = [], 0
         portion.append(run)
-        launches += rows[run.run_id]
+        total += rows[run.run_id]
     if portion:
         yield portion
 

@@ -209,7 +209,7 @@ def test_reading_runs_in_portions_gives_the_same_figures(mixed, monkeypatch, at_
     assert set(kinds[("matmul", "host")]["times"]) == {3, 7, 11, 15}
     assert [change["job"] for change in kinds[("matmul", "device")]["changes"]] == [8]
     monkeypatch.setattr(reading, "_RUNS_AT_ONCE", runs)
-    monkeypatch.setattr(reading, "_LAUNCHES_AT_ONCE", launches)
+    monkeypatch.setattr(reading, "_ROWS_AT_ONCE", launches)
     trace = open_trace(mixed)
     assert len(list(reading._portions(trace.runs, dict.fromkeys(trace.run_ids, 24)))) > 1
     portioned = asdict(read_fleet(trace, trace.select()))
