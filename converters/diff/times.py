@@ -24,6 +24,8 @@ from kvtrace.schema.runs import Run
 Kind = Literal["device", "host"]
 Whole = npt.NDArray[np.int64]
 Real = npt.NDArray[np.float64]
+#: Draws of medians of blocks: how often each is in each draw, or the ranks of the two middle ones.
+_BlockDraws = Whole | tuple[Whole, Whole]
 
 #: Least change that is reported by default.
 THRESHOLD: Final = 0.05
@@ -120,16 +122,13 @@ def compare_times(
     if min(a.ns.size, b.ns.size) < _LEAST_LAUNCHES or medians[0] <= 0 or medians[1] <= 0:
         return TimeComparison(kind, *medians, launches, reason="too few launches", sampled=sampled)
     ratio = medians[1] / medians[0]
-    low, high = _interval(a, b)
-    single_processes = _are_single_processes(a, b)
-    least_change = (
-        max(threshold, _HOST_THRESHOLD) if kind == "host" and single_processes else threshold
-    )
+    low, high = _interval(before=a, after=b)
+    alone = _are_single_processes(a, b)
+    least_change = max(threshold, _HOST_THRESHOLD) if kind == "host" and alone else threshold
     claimed = (low > 1 or high < 1) and abs(ratio - 1) >= least_change
     return TimeComparison(
-        kind, *medians, launches, ratio, (low, high), claimed,
-        alone=single_processes, sampled=sampled,
-    )  # fmt: skip
+        kind, *medians, launches, ratio, (low, high), claimed, alone=alone, sampled=sampled
+    )
 
 
 def common_host_ratio(times: Sequence[KernelTime]) -> float | None:
@@ -141,10 +140,9 @@ def common_host_ratio(times: Sequence[KernelTime]) -> float | None:
         comparison.ratio
         for time in times
         for comparison in time.compared
-        if _of_one_process(comparison)
+        if _of_one_process(comparison) and comparison.ratio
     ]
-    known = [ratio for ratio in ratios if ratio]
-    return min(known, key=lambda ratio: abs(math.log(ratio))) if len(known) > 1 else None
+    return min(ratios, key=lambda ratio: abs(math.log(ratio))) if len(ratios) > 1 else None
 
 
 def with_claims_beyond(times: Sequence[KernelTime], shared: float) -> list[KernelTime]:
@@ -197,37 +195,35 @@ def _same_work(before: Samples, after: Samples) -> tuple[Samples, Samples]:
     return a.evenly(counts), b.evenly(counts)
 
 
-def _interval(a: Samples, b: Samples) -> tuple[float, float]:
+def _interval(before: Samples, after: Samples) -> tuple[float, float]:
     """Return the interval of AFTER's median over BEFORE's: the wider one of two bootstraps."""
-    blocks = [_block_medians(side) for side in (a, b)]
-    if not all(len(sample) >= _LEAST_BLOCKS for sample in blocks):
-        blocks = []
-    launch_ranks, block_ranks = _drawn(
-        (b.ns.size, a.ns.size), tuple(len(sample) for sample in blocks)
-    )
-    after, before = (
-        np.asarray(np.sort(side.ns)[ranks], np.float64)
-        for side, ranks in zip((b, a), launch_ranks, strict=True)
-    )
-    ratios = [after / before]
-    if blocks:
-        before, after = map(_resampled_medians, blocks, block_ranks)
-        ratios.append(after / before)
+    blocks_before, blocks_after = _block_medians(before), _block_medians(after)
+    sizes = len(blocks_before), len(blocks_after)
+    has_blocks = min(sizes) >= _LEAST_BLOCKS
+    ranks, block_draws = _drawn(before.ns.size, after.ns.size, sizes if has_blocks else None)
+    medians_before, medians_after = np.sort(before.ns)[ranks[0]], np.sort(after.ns)[ranks[1]]
+    ratios = [medians_after.astype(np.float64) / medians_before.astype(np.float64)]
+    if block_draws is not None:
+        of_before = _resampled_medians(blocks_before, block_draws[0])
+        ratios.append(_resampled_medians(blocks_after, block_draws[1]) / of_before)
     low, high = np.quantile(np.stack(ratios), (_TAIL, 1 - _TAIL), axis=1)
     return float(low.min()), float(high.max())
 
 
 @lru_cache(maxsize=32)
 def _drawn(
-    launches: tuple[int, int], blocks: tuple[int, ...]
-) -> tuple[tuple[Whole, ...], tuple[tuple[Whole, ...], ...]]:
-    """Return the ranks of a bootstrap's draws: those of launches, and those of blocks' medians.
+    before: int, after: int, blocks: tuple[int, int] | None
+) -> tuple[tuple[Whole, Whole], tuple[_BlockDraws, _BlockDraws] | None]:
+    """Return the draws of launches, as ranks, and of blocks' medians, each for BEFORE and AFTER.
 
     All comparisons begin with the same seed, so that those of equally many launches share draws.
     """
     random = np.random.default_rng(_SEED)
-    ranks = tuple(_drawn_launch_ranks(n, random) for n in launches)
-    return ranks, tuple(_drawn_block_ranks(n, random) for n in blocks)
+    ranks_after = _drawn_launch_ranks(after, random)  # first: the order decides the numbers
+    ranks = _drawn_launch_ranks(before, random), ranks_after
+    if blocks is None:
+        return ranks, None
+    return ranks, (_drawn_block_ranks(blocks[0], random), _drawn_block_ranks(blocks[1], random))
 
 
 def _drawn_launch_ranks(n: int, random: np.random.Generator) -> Whole:
@@ -264,32 +260,31 @@ def _positions(sizes: Whole) -> Whole:
     return np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
 
 
-def _drawn_block_ranks(n: int, random: np.random.Generator) -> tuple[Whole, ...]:
+def _drawn_block_ranks(n: int, random: np.random.Generator) -> _BlockDraws:
     """Return how often each of n medians is in each of `_DRAWS` samples, a row per median.
 
     For more than `_DRAWN_SINGLY` medians, return the ranks of the samples' two middle ones.
     """
     if n <= _DRAWN_SINGLY:
         drawn = random.integers(0, n, (_DRAWS, n)) * _DRAWS + np.arange(_DRAWS)[:, np.newaxis]
-        return (narrow(np.bincount(drawn.ravel(), minlength=n * _DRAWS).reshape(n, _DRAWS)),)
+        return narrow(np.bincount(drawn.ravel(), minlength=n * _DRAWS).reshape(n, _DRAWS))
     middle = (n + 1) // 2
     low = random.beta(middle, n + 1 - middle, _DRAWS)
     # An even number has two in the middle; the upper is the least of those above the lower one.
     high = low if n % 2 else low + (1 - low) * random.beta(1, n - middle, _DRAWS)
-    return tuple(
-        narrow(np.minimum((uniform * n).astype(np.int64), n - 1)) for uniform in (low, high)
-    )
+    low_rank, high_rank = (np.minimum((u * n).astype(np.int64), n - 1) for u in (low, high))
+    return narrow(low_rank), narrow(high_rank)
 
 
-def _resampled_medians(medians: Real, drawn: tuple[Whole, ...]) -> Real:
-    """Return the medians of resampled medians; `drawn` is of `_drawn_block_ranks`."""
+def _resampled_medians(medians: Real, drawn: _BlockDraws) -> Real:
+    """Return the medians of resampled medians."""
     n, order = len(medians), np.argsort(medians)
-    ranks: Sequence[Whole] = drawn
-    if len(drawn) == 1:  # the k-th smallest is the first up to which more than k were drawn
-        upto = np.cumsum(drawn[0][order], axis=0, dtype=np.int16)
-        ranks = [(upto <= middle).sum(axis=0) for middle in ((n - 1) // 2, n // 2)]
-    low, high = (medians[order[rank]] for rank in ranks)
-    return np.asarray((low + high) / 2)
+    if isinstance(drawn, tuple):
+        low, high = drawn
+    else:  # the k-th smallest is the first up to which more than k were drawn
+        upto = np.cumsum(drawn[order], axis=0, dtype=np.int16)
+        low, high = ((upto <= middle).sum(axis=0) for middle in ((n - 1) // 2, n // 2))
+    return np.asarray((medians[order[low]] + medians[order[high]]) / 2)
 
 
 def why_not_comparable(kind: Kind, before: Sequence[Run], after: Sequence[Run]) -> str | None:
