@@ -35,23 +35,26 @@ _ARGUMENT: Final = (
     "alignment", "scalar",
 )  # fmt: skip
 _ARGUMENTS: Final = f"[({', '.join(f'a.{name}' for name in _ARGUMENT)}) for a in args]"
-_KEY: Final = "hash({key}, row_number() OVER (PARTITION BY {run}, {key} ORDER BY {id}))"
-_KEYS: Final = (
-    _KEY.format(key=f"hash({', '.join(_VARIANT)})", run="run", id="kernel_id"),
-    _KEY.format(
-        key=f"hash(n.variant, {', '.join(_CALL).replace('args', _ARGUMENTS)})",
-        run="c.run",
-        id="c.call_id",
-    ),
-)
-_KERNELS: Final = f"""
+
+
+def _numbered(content: str, run: str, row_id: str) -> str:
+    """Return SQL of an id that equal rows of several runs share.
+
+    Of args: hash(args, row_number() OVER (PARTITION BY c.run, args ORDER BY c.call_id)).
+    """
+    return f"hash({content}, row_number() OVER (PARTITION BY {run}, {content} ORDER BY {row_id}))"
+
+
+def _kernels_query(variant: str, call: str) -> str:
+    """Return the query of the kernels' overviews, given SQL of the ids of variants and calls."""
+    return f"""
     WITH named AS (
-        SELECT *, {{variant}} AS variant, dense_rank() OVER (
+        SELECT *, {variant} AS variant, dense_rank() OVER (
             ORDER BY coalesce(module, ''), coalesce(name, ''), coalesce(source, '')) AS kernel
         FROM kernels
     ), called AS (
         SELECT kernel, count(DISTINCT call) AS calls, {added_up(LAUNCHED)} FROM (
-            SELECT n.kernel, {{call}} AS call, t.*
+            SELECT n.kernel, {call} AS call, t.*
             FROM calls c JOIN named n ON n.run = c.run AND n.kernel_id = c.kernel_id
             LEFT JOIN times t ON t.run = c.run AND t.call_id = c.call_id
         ) GROUP BY kernel
@@ -63,7 +66,7 @@ _KERNELS: Final = f"""
         FROM named GROUP BY kernel
     )
     SELECT * FROM defined LEFT JOIN called USING (kernel) ORDER BY place
-"""  # noqa: S608
+    """  # noqa: S608
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +115,11 @@ def first_screen(
 
 def _kernels(trace: Trace, runs: Sequence[Run], figures: PartFigures) -> tuple[KernelOverview, ...]:
     are_several = len(runs) > 1
-    variant, call = _KEYS if are_several else ("kernel_id", "c.call_id")
+    variant, call = "kernel_id", "c.call_id"
+    if are_several:
+        content = f"hash(n.variant, {', '.join(_CALL).replace('args', _ARGUMENTS)})"
+        variant = _numbered(f"hash({', '.join(_VARIANT)})", "run", variant)
+        call = _numbered(content, "c.run", call)
     columns = ("kernel_id", "name", "module", "source", "file", "line", "origin")
     kernels = known_rows(trace, runs, "kernels", (*columns, *(_VARIANT if are_several else ())))
     columns = ("call_id", "kernel_id", *(_CALL if are_several else ()))
@@ -121,7 +128,7 @@ def _kernels(trace: Trace, runs: Sequence[Run], figures: PartFigures) -> tuple[K
         database.register("kernels", kernels)
         database.register("calls", known_rows(trace, runs, "calls", columns))
         database.register("times", figures.launched.calls)
-        rows = row_dicts(database, _KERNELS.format(variant=variant, call=call))
+        rows = row_dicts(database, _kernels_query(variant, call))
     time = figures.device_time
     on_device = {} if time is None else time.kernel_rows
     overviews = []
@@ -135,8 +142,5 @@ def _kernels(trace: Trace, runs: Sequence[Run], figures: PartFigures) -> tuple[K
                 **{name: value for name, value in row.items() if name in _FIELDS},
             )
         )
-    return tuple(
-        sorted(
-            overviews, key=lambda k: (-(k.device_ns or 0), -(k.host_ns or 0), -k.launches, k.name)
-        )
-    )
+    overviews.sort(key=lambda k: (-(k.device_ns or 0), -(k.host_ns or 0), -k.launches, k.name))
+    return tuple(overviews)
