@@ -1,9 +1,9 @@
-"""Slowdown of kernels beside a collective that waits for a later rank: it occupies the device, too.
+"""Slowdown of kernels beside a collective that waits for a later rank and occupies the device.
 
-So the ranks that wait compute for longer, and the late rank's additional work looks smaller than it
-is. The slowdown of a rank is that of its kernels, those of one name and grid together, of which
-some ran beside a waiting collective throughout, and others beside none. Kernels whose times differ
-otherwise, as matrix products of several sizes do, are left out.
+Ranks whose collectives wait compute for longer, so that the late rank's additional work looks
+smaller than it is. The slowdown of a rank is that of its kernels, those of one name and grid
+together, of which some ran beside a waiting collective throughout, and others beside none. Kernels
+whose times differ otherwise, as matrix products of several sizes do, are left out.
 
 Example: a rank computes for 24 ms a step, 11 ms of it beside a waiting collective. Its copies take
 46 µs there, and 41 µs elsewhere: 1.12 times as long. Alone it would compute for 22.8 ms.
@@ -47,17 +47,13 @@ def compute_alone(trace: Trace, steps: RankSteps, ran: RankCollectives) -> npt.N
     compute = steps.part("compute").astype(np.float64)
     bounds = steps.bounds[: _STEPS + 1]
     kernel, start, end = _kernels(trace, steps, int(bounds[0]), int(bounds[-1]))
-    is_known = ran.last >= 0
-    waiting = union_of(ran.start[is_known], ran.transfer[is_known])
-    slowdown = _slowdown(
-        kernel, end - start, Coverage(*waiting).of(start, end),
-        Coverage(*union_of(ran.start, ran.end)).of(start, end),
-    )  # fmt: skip
-    begin, until = steps.bounds[:-1], steps.bounds[1:]
-    # Exposed waiting is that beside no kernel.
-    beside = Coverage(*waiting).of(begin, until) - steps.part("waiting")
-    alone: npt.NDArray[np.float64] = compute - np.minimum(beside, compute) * (1 - 1 / slowdown)
-    return alone
+    has_last_rank = ran.last >= 0  # else it is not known until when the collective waited
+    waiting = Coverage(*union_of(ran.start[has_last_rank], ran.transfer[has_last_rank]))
+    running = Coverage(*union_of(ran.start, ran.end))
+    slowdown = _slowdown(kernel, end - start, waiting.of(start, end), running.of(start, end))
+    # A step's part "waiting" is the time in which a collective waits and no kernel runs.
+    beside = waiting.of(steps.bounds[:-1], steps.bounds[1:]) - steps.part("waiting")
+    return np.asarray(compute - np.minimum(beside, compute) * (1 - 1 / slowdown))
 
 
 def _kernels(
