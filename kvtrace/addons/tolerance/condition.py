@@ -10,8 +10,8 @@ For example a variance of 1,000 numbers around 10,000, with a deviation of 1, in
 move by 2⁻²⁴ · 10,000 at most, and the result by about 2 · 10⁻⁵. E[x²] - E[x]² is off by some
 units of 10⁸ · 2⁻²⁴, which is 6: as large as the result.
 
-Conditions are measured, by a stated number of draws. `granted` returns the bound, with a stated
-growth. `docs/tolerances.md` has the mathematics.
+Conditions are measured, by a stated number of draws. `granted_distance` returns the bound, with a
+stated growth. `docs/tolerances.md` has the mathematics.
 """
 
 from __future__ import annotations
@@ -245,7 +245,7 @@ def _length(moved: Numbers, exact: Numbers, stored: Numbers, inputs: Inputs) -> 
     return max(1, inputs.longest, inputs.numbers // max(1, exact.size))
 
 
-def granted(
+def granted_distance(
     exact: Numbers, condition: Condition, inputs: Inputs, result: str, deviations: float
 ) -> Numbers:
     r"""Return the largest allowed distance of right results from exact results, by element.

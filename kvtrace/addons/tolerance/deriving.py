@@ -18,7 +18,7 @@ from kvtrace.addons.tolerance.condition import (
     Draw,
     Inputs,
     conditions,
-    granted,
+    granted_distance,
     inputs_of,
 )
 from kvtrace.addons.tolerance.launched import (
@@ -138,7 +138,7 @@ def derive(
     bare = _bounds_of_kernel(launch, chance, granted)
     if results is not None:
         bare = _with_reference(bare, results.values)
-    return with_grants(bare, launch, results, granted, cancellation=cancellation)
+    return _with_grants(bare, launch, results, granted, cancellation=cancellation)
 
 
 def _bounds_of_kernel(launch: Call, chance: float, granted: GrantedRoundings) -> Tolerance:
@@ -153,20 +153,17 @@ def _bounds_of_kernel(launch: Call, chance: float, granted: GrantedRoundings) ->
         and argument.storage in written
         and argument.element.kind != "b"
     }
-    not_granted = tuple(_forbidden_losses(module, granted))
-    with_narrow_by_default = GrantedRoundings(
-        granted.tf32, narrow=True if granted.narrow is None else granted.narrow
-    )
-    refused = tuple(_forbidden_losses(module, with_narrow_by_default))
+    not_granted = tuple(_ungranted_losses(module, granted))
+    # Narrow sums that the test leaves open (None) are not granted, but not refused either.
+    all_but_refused = GrantedRoundings(granted.tf32, narrow=granted.narrow is not False)
+    refused = tuple(_ungranted_losses(module, all_but_refused))
     return Tolerance(launch.kernel, outputs, chance, not_granted, refused, launch)
 
 
 def _with_reference(derived: Tolerance, results: Mapping[str, Any]) -> Tolerance:
     """Return the tolerance with a reference's results, for the outputs that they name.
 
-    Args:
-        derived: the tolerance.
-        results: float64 arrays by parameter; the empty name stands for the only output.
+    Results are float64 arrays by parameter; the empty name stands for the only output.
 
     Raises:
         NotDerived: the results are of other tensors, or have other shapes.
@@ -188,7 +185,7 @@ def _with_reference(derived: Tolerance, results: Mapping[str, Any]) -> Tolerance
     return replace(derived, outputs={name: outputs[name] for name in results})
 
 
-def _forbidden_losses(module: Module, granted: GrantedRoundings) -> list[str]:
+def _ungranted_losses(module: Module, granted: GrantedRoundings) -> list[str]:
     """Return the losses of precision in a kernel's IR that are not granted, as texts."""
     losses = []
     if not granted.narrow:
@@ -210,61 +207,54 @@ def _forbidden_losses(module: Module, granted: GrantedRoundings) -> list[str]:
 # -- bounds from the problem's condition -----------------------------------------------------------
 
 
-def with_grants(
+def _with_grants(
     derived: Tolerance, launch: Call, reference: ReferenceResults | None,
-    allowed: GrantedRoundings, *, cancellation: bool,
+    granted: GrantedRoundings, *, cancellation: bool,
 ) -> Tolerance:  # fmt: skip
     """Return the tolerance with the bounds that the problem's condition grants to each output.
 
-    Args:
-        derived: the tolerance, with the reference's values if there is a reference.
-        launch: the launch.
-        reference: the reference's results; None: the kernel's own formula in exact arithmetic is
-            the problem.
-        allowed: the granted precision.
-        cancellation: the kernel's formula may lose more.
+    The problem is the reference, or without one, the kernel's own formula in exact arithmetic.
     """
     elements = {
         tensor.name: tensor.element.name
         for tensor in launch.arguments
         if isinstance(tensor, TensorArgument) and tensor.name in derived.outputs
     }
-    tf32 = allowed.tf32 is not False and uses_tf32(launch.module)
-    product_step, narrow = TF32_STEP if tf32 else 0.0, bool(allowed.narrow)
+    tf32 = granted.tf32 is not False and uses_tf32(launch.module)
+    product_step, narrow = TF32_STEP if tf32 else 0.0, bool(granted.narrow)
     # A kernel without intermediate roundings does not need the roundings its inputs' types grant.
     rounds_intermediates = computes_in_narrow_floats(launch.module)
     types = tuple(elements.values())
     if reference is None:
         exact = {name: output.exact for name, output in derived.outputs.items()}
-        inputs, conditions_by_output = _formula_conditions(
+        inputs, condition_of = _formula_conditions(
             launch, exact, types, product_step, narrow=narrow, rounded=rounds_intermediates
         )
     else:
-        inputs, conditions_by_output = reference.conditions(
+        inputs, condition_of = reference.conditions(
             types, product_step, narrow=narrow, rounded=rounds_intermediates
         )
-        if "" in conditions_by_output:
-            conditions_by_output = {derived.only.name: conditions_by_output[""]}
+        if "" in condition_of:
+            condition_of = {derived.only.name: condition_of[""]}
     total = sum(output.exact.size for output in derived.outputs.values())
     scales = deviations_for(derived.chance, total)
     outputs = {}
     for name, output in derived.outputs.items():
-        condition = conditions_by_output[name]
-        output_condition = Condition(
-            condition.stored.reshape(output.exact.shape),
-            condition.working.reshape(output.exact.shape),
-            condition.length,
-            np.reshape(condition.own, output.exact.shape) if np.ndim(condition.own) else 0.0,
-        )
-        radius = granted(output.expected, output_condition, inputs, elements[name], scales)
+        condition = _reshaped(condition_of[name], output.exact.shape)
+        distance = granted_distance(output.expected, condition, inputs, elements[name], scales)
         # A reference in float64 loses by its condition, too.
-        deviations = (
-            np.where(np.isfinite(output_condition.working), output_condition.working, 0.0)
-            / inputs.working
+        working = np.where(np.isfinite(condition.working), condition.working, 0.0)
+        meaning = output.meaning + scales * 2.0**-53 * (working / inputs.working)
+        outputs[name] = replace(
+            output, granted=distance, meaning=meaning, cancellation=cancellation
         )
-        meaning = output.meaning + scales * 2.0**-53 * deviations
-        outputs[name] = replace(output, granted=radius, meaning=meaning, cancellation=cancellation)
     return replace(derived, outputs=outputs)
+
+
+def _reshaped(condition: Condition, shape: tuple[int, ...]) -> Condition:
+    stored, working = condition.stored.reshape(shape), condition.working.reshape(shape)
+    own = np.reshape(condition.own, shape) if np.ndim(condition.own) else 0.0
+    return Condition(stored, working, condition.length, own)
 
 
 def _formula_conditions(
@@ -284,17 +274,16 @@ def _formula_conditions(
         and isinstance(argument, TensorArgument)
         and is_float(argument.element.name)
     ]
-    contents = {id(argument.storage): _contents(argument) for argument in reversed(tensors)}
-    names = [argument.element.name for argument in tensors]
-    arrays = [np.zeros(argument.shape) for argument in tensors]
+    # By storage, as its first tensor has it.
+    contents = {id(tensor.storage): _contents(tensor) for tensor in reversed(tensors)}
+    names = [tensor.element.name for tensor in tensors]
+    arrays = [np.zeros(tensor.shape) for tensor in tensors]
     inputs = inputs_of(
         arrays, names, results=results, coarse=coarse, narrow=narrow, rounded=rounded
     )
-    largest = max(
-        (float(_finite(argument).max(initial=0.0)) for argument in contents.values()), default=0.0
-    )
+    largest = max((float(_finite(v).max(initial=0.0)) for v in contents.values()), default=0.0)
     inputs = replace(inputs, largest=largest)
-    units = dict(zip((id(argument.storage) for argument in tensors), inputs.units, strict=True))
+    units = dict(zip((id(tensor.storage) for tensor in tensors), inputs.units, strict=True))
     positions = {
         id(argument.storage): position
         for position, argument in enumerate(arguments)
@@ -318,8 +307,8 @@ def _formula_conditions(
     try:
         return inputs, conditions(moved, exact, inputs)
     except Undecided:  # floats are read as numbers of another type: the kernel's bounds decide
-        unknown = {name: np.full(argument.shape, np.inf) for name, argument in exact.items()}
-        return inputs, {name: Condition(argument, argument) for name, argument in unknown.items()}
+        unbounded = {name: np.full(values.shape, np.inf) for name, values in exact.items()}
+        return inputs, {name: Condition(values, values) for name, values in unbounded.items()}
 
 
 def _read_positions(launch: Call) -> set[int]:
