@@ -37,7 +37,7 @@ RUN_COLUMNS: Final = tuple(column.name for column in TABLES["runs"].columns)
 
 #: Columns that a kept file of rows has in addition: the run, and its part's name, size and time.
 _FOLDER: Final = "folder"
-_CHANGE: Final = "change"
+_VERSION: Final = "change"
 
 Note = Callable[[str], None]
 
@@ -154,9 +154,7 @@ def run_row(
     journal_row = journal_runs_row(out, run_id, note, names)
     if journal_row is not None:
         return journal_row, False
-    sealed_row = sealed_runs_row(
-        out, run_id, names
-    )  # it may have been sealed while we were looking
+    sealed_row = sealed_runs_row(out, run_id, names)  # the run may have been sealed meanwhile
     return sealed_row, sealed_row is not None
 
 
@@ -176,18 +174,13 @@ def sealed_runs_rows(
 ) -> dict[str, dict[str, Any]]:
     """Return the rows of many sealed runs by run id, read in parallel; errors as `sealed_runs_row`.
 
-    Runs without exactly one row are left out; without any valid result the mapping is empty.
+    Runs without exactly one row are left out; if a repair drops any row, the mapping is empty.
     """
     table = TABLES["runs"]
-    parts = {}
-    for run_id in run_ids:
-        paths_by_number = part_numbers(run_folder(out, "runs", run_id))
-        if paths_by_number:
-            parts[run_id] = next(iter(paths_by_number.values()))
-    if len(parts) < _LEAST_FILES_ON_ALL_CORES:
-        rows = _rows_of_parts(parts, names)
-    else:
-        rows = _rows_of_many(out, parts, names)
+    paths = {run_id: part_numbers(run_folder(out, "runs", run_id)) for run_id in run_ids}
+    parts = {run_id: next(iter(listed.values())) for run_id, listed in paths.items() if listed}
+    are_many = len(parts) >= _LEAST_FILES_ON_ALL_CORES
+    rows = _rows_of_many(out, parts, names) if are_many else _rows_of_parts(parts, names)
     sealed_ids = rows[_FOLDER].to_pylist()
     rows_of_runs = plain_rows(repaired(table, rows.select(list(names)), quietly))
     if len(rows_of_runs) != len(sealed_ids):
@@ -213,35 +206,38 @@ def _rows_of_parts(parts: Mapping[str, Path], names: Sequence[str]) -> pa.Table:
 
 
 def _rows_of_many(out: Path, parts: Mapping[str, Path], names: Sequence[str]) -> pa.Table:
-    """Return what `_rows_of_parts` does, from the file that keeps it; changed ones are read."""
+    """Return what `_rows_of_parts` does, from the file that keeps it if all are in it.
+
+    Otherwise return all columns, and keep them: those of new and changed parts are read.
+    """
     path = kept_path(out, "runs")
     states = {run_id: refuse_irregular(part) for run_id, part in parts.items()}
-    changes = {
+    versions = {
         run_id: f"{parts[run_id].name} {state.st_size} {state.st_mtime_ns}"
         for run_id, state in states.items()
     }
-
-    def kept(columns: Sequence[str]) -> pa.Table:
-        """Return the kept rows of these parts as they are now."""
-        rows = kept_table(path, quietly, (*columns, _FOLDER, _CHANGE))
-        if rows is None:
-            return _rows_of_parts({}, columns).append_column(_CHANGE, array_of([], pa.string()))
-        pairs = zip(rows[_FOLDER].to_pylist(), rows[_CHANGE].to_pylist(), strict=True)
-        is_valid = [changes.get(run_id) == change for run_id, change in pairs]
-        return rows.filter(array_of(is_valid, pa.bool_()))
-
-    rows = kept(names)
-    if len(rows) == len(parts):
-        return rows
-    known = kept(RUN_COLUMNS)
-    unknown = parts.keys() - set(known[_FOLDER].to_pylist())
-    rows = _rows_of_parts({run: part for run, part in parts.items() if run in unknown}, RUN_COLUMNS)
-    changed = [changes[run_id] for run_id in rows[_FOLDER].to_pylist()]
-    rows = rows.append_column(_CHANGE, array_of(changed, pa.string()))
-    rows = pa.concat_tables([known, rows]).unify_dictionaries().combine_chunks()
+    unchanged = _unchanged_rows(path, versions, names)
+    if len(unchanged) == len(parts):
+        return unchanged
+    unchanged = _unchanged_rows(path, versions, RUN_COLUMNS)
+    unread = parts.keys() - set(unchanged[_FOLDER].to_pylist())
+    read = _rows_of_parts({run: part for run, part in parts.items() if run in unread}, RUN_COLUMNS)
+    read_versions = [versions[run_id] for run_id in read[_FOLDER].to_pylist()]
+    read = read.append_column(_VERSION, array_of(read_versions, pa.string()))
+    rows = pa.concat_tables([unchanged, read]).unify_dictionaries().combine_chunks()
     if remote_folder(out) is None:
         keep_table(path, quietly, rows)
     return rows
+
+
+def _unchanged_rows(path: Path, versions: Mapping[str, str], columns: Sequence[str]) -> pa.Table:
+    """Return the kept rows of those parts that still have the version of which they were read."""
+    rows = kept_table(path, quietly, (*columns, _FOLDER, _VERSION))
+    if rows is None:
+        return _rows_of_parts({}, columns).append_column(_VERSION, array_of([], pa.string()))
+    pairs = zip(rows[_FOLDER].to_pylist(), rows[_VERSION].to_pylist(), strict=True)
+    is_unchanged = [versions.get(run_id) == version for run_id, version in pairs]
+    return rows.filter(array_of(is_unchanged, pa.bool_()))
 
 
 def journal_runs_row(
@@ -260,13 +256,7 @@ def journal_runs_row(
 
 
 def _rows(
-    out: Path,
-    table: Table,
-    run_id: str,
-    names: Sequence[str],
-    note: Note,
-    *,
-    with_passes: bool,
+    out: Path, table: Table, run_id: str, names: Sequence[str], note: Note, *, with_passes: bool
 ) -> pa.Table:
     # Segments are listed before parts: a segment sealed in between is then listed twice, not never.
     unsealed = segments(out, run_id).get(table.name, {})

@@ -73,21 +73,21 @@ def unequal_parameters(calls: pa.Table, kernels: pa.Table) -> Iterator[Breach]:
     A signature without parameters is one that was not recorded; what is null equals anything.
     """
     signatures = {row["kernel_id"]: row["signature"] for row in kernels.to_pylist()}
-    breaches: dict[bool, Breach] = {}
+    first: dict[str, Breach] = {}
     for row in calls.to_pylist():
         args, signature = row["args"], signatures.get(row["kernel_id"])
         if not signature or args is None:
             continue
-        of_call, of_kernel = f"call {row['call_id']}", f"the signature of kernel {row['kernel_id']}"
+        call, kernel = f"call {row['call_id']}", f"the signature of kernel {row['kernel_id']}"
         if len(signature) != len(args):
-            text = f"args of {of_call} has {len(args)} entries, and {of_kernel} {len(signature)}"
-            breaches.setdefault(False, Breach(text))
+            text = f"args of {call} has {len(args)} entries, and {kernel} {len(signature)}"
+            first.setdefault("error", Breach(text))
             continue
         for position, (arg, parameter) in enumerate(zip(args, signature, strict=True)):
-            for has, wants, is_warning in _contradictions(arg or {}, parameter or {}):
-                text = f"args[{position}] of {of_call} has the {has}, and {of_kernel}"
-                breaches.setdefault(is_warning, Breach(f"{text} has {wants} there", is_warning))
-    yield from breaches.values()
+            for has, wants, severity in _contradictions(arg or {}, parameter or {}):
+                text = f"args[{position}] of {call} has the {has}, and {kernel} has {wants} there"
+                first.setdefault(severity, Breach(text, warning=severity == "warning"))
+    yield from first.values()
 
 
 def unequal_addresses(launches: Iterable[pa.Table], calls: pa.Table) -> Iterator[Breach]:
@@ -110,26 +110,30 @@ def unequal_addresses(launches: Iterable[pa.Table], calls: pa.Table) -> Iterator
 
 def _contradictions(
     arg: Mapping[str, Any], parameter: Mapping[str, Any]
-) -> Iterator[tuple[str, str, bool]]:
-    """Yield what an argument has, what its parameter has, and whether that is a warning."""
+) -> Iterator[tuple[str, str, str]]:
+    """Yield what an argument has, what its parameter has, and how severe that is.
+
+    Example: ("dtype f32", "the type *fp16", "warning").
+    """
     name, kind, value, dtype, alignment = (
         arg.get(field) for field in ("name", "kind", "scalar", "dtype", "alignment")
     )
     wanted, of_type, constant = (parameter.get(field) for field in ("name", "type", "constexpr"))
     if None not in (name, wanted) and name != wanted:
-        yield f"name {name!r}", repr(wanted), False
+        yield f"name {name!r}", repr(wanted), "error"
     if kind in _other_kinds(of_type or ""):
-        yield f"kind {kind}", f"the type {of_type}", False
+        yield f"kind {kind}", f"the type {of_type}", "error"
     if kind == "constexpr" and None not in (value, constant) and value != constant:
-        yield f"scalar {value!r}", f"the constexpr {constant!r}", False
+        yield f"scalar {value!r}", f"the constexpr {constant!r}", "error"
     match = _TYPE.fullmatch(of_type or "")
-    words = {dtype, match and (match["element"] or match["of"])}
-    is_known = all(_ELEMENT.fullmatch(word or "") for word in words)
-    if is_known and len(words) > 1 and words != {"i1", "u1"}:
-        yield f"dtype {dtype}", f"the type {of_type}", True
+    elements = {dtype, match and (match["element"] or match["of"])}
+    are_known = all(_ELEMENT.fullmatch(element or "") for element in elements)
+    # Booleans are i1 in `args`, and u1 in Triton's signatures.
+    if are_known and len(elements) > 1 and elements != {"i1", "u1"}:
+        yield f"dtype {dtype}", f"the type {of_type}", "warning"
     divisibility = parameter.get("divisibility") or 1
     if alignment is not None and alignment % math.gcd(divisibility, _ALIGNED):
-        yield f"alignment {alignment}", f"the divisibility {divisibility}", True
+        yield f"alignment {alignment}", f"the divisibility {divisibility}", "warning"
 
 
 def _other_kinds(of_type: str) -> Collection[str]:
@@ -202,14 +206,15 @@ def _placeholders(table: str, rows: pa.Table) -> Iterator[Breach]:
         for path, _, _ in column.leaves():
             found = None if path in column.free else _first_placeholder(rows[column.name], path)
             if found is not None:
-                row, what, is_nested = found
-                value = rows[column.name][row].as_py() if is_nested else None
-                place = next(_placeholders_in(value, *path.split("."))) if is_nested else path
+                row, place, what = found
                 yield Breach(f"{place} is {what} in {_where(table, rows, row)}; unknown is null")
 
 
-def _first_placeholder(column: pa.ChunkedArray, path: str) -> tuple[int, str, bool] | None:
-    """Return the first row with a placeholder in a field, what it is, and whether it is nested."""
+def _first_placeholder(column: pa.ChunkedArray, path: str) -> tuple[int, str, str] | None:
+    """Return the row, place and kind of a field's first placeholder: 3, args[1].shape[0], negative.
+
+    A field in lists is flattened; `rows` then has the row of each of its values.
+    """
     values = column.combine_chunks()
     _, *fields = path.split(".")
     rows: pa.Array | None = None
@@ -227,7 +232,10 @@ def _first_placeholder(column: pa.ChunkedArray, path: str) -> tuple[int, str, bo
         return None
     index = pc.index(is_placeholder, True).as_py()
     what = "negative" if pa.types.is_primitive(values.type) else "empty"
-    return index if rows is None else rows[index].as_py(), what, rows is not None
+    if rows is None:
+        return index, path, what
+    row = rows[index].as_py()
+    return row, next(_placeholders_in(column[row].as_py(), *path.split("."))), what
 
 
 def _are_placeholders(values: pa.Array) -> pa.Array | None:
