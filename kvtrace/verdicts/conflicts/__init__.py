@@ -20,10 +20,10 @@ decides the pairs that formulas leave open. All three share:
 
 The rules evaluate the grid differently. Between programs, `race_evaluated.py` finds the bytes that
 two of them touch. `clocked_runs.py` finds out whether atomics order two accesses: in several orders
-of the programs (`clocks.py`), or by one order what all have in common (`fixed_waits.py`). Within a
-program, `race_within.py` compares the bytes of its trips. Both keep the smallest and the largest
-actor of each byte (`kvtrace/evaluate/touches.py`). A violation is replayed before it is reported:
-two programs race if both are seen to touch a byte (`race_replay.py`); two lanes race if two orders
-of the lanes leave two results (`lane_replay.py`, with the runs of `lane_orders.py`), or if one
-store writes two values (`lane_replay.py`).
+of the programs (`clocks.py`) unless others may decide (`drawn_numbers.py`), or by one order what
+all have in common (`fixed_waits.py`). Within a program, `race_within.py` compares the bytes of its
+trips. Both keep the smallest and the largest actor of each byte (`kvtrace/evaluate/touches.py`). A
+violation is replayed before it is reported: two programs race if both are seen to touch a byte
+(`race_replay.py`); two lanes race if two orders of the lanes leave two results (`lane_replay.py`,
+with the runs of `lane_orders.py`), or if one store writes two values (`lane_replay.py`).
 """

@@ -24,7 +24,7 @@ from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument
 from kvtrace.ir import Module, Op
 from kvtrace.ir.ops import KINDS, WRITING
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.verdicts.conflicts.parts import Role, roles_of
+from kvtrace.verdicts.conflicts.parts import Role, changes_nothing, roles_of
 from kvtrace.verdicts.conflicts.releases import NO_GAPS, Gaps
 from kvtrace.verdicts.conflicts.schedules import Schedule
 
@@ -115,6 +115,7 @@ class Clocks(Observer):
         self._clocks = np.zeros((len(kinds), programs, programs), np.int32)
         self._steps = np.ones(programs, np.int32)
         self._released: dict[Cell, NDArray[np.int32]] = {}
+        self._unread: dict[Cell, NDArray[np.int32]] = {}
         self._releasers: dict[Cell, int] = {}
         self._last: dict[Storage, dict[tuple[int, int], _LastAccesses]] = {s: {} for s in watched}
         self._numbers_kept = 0
@@ -156,6 +157,9 @@ class Clocks(Observer):
                 self._release(role.op, program, self._cells, continues=role.kind == "atomic")
         elif role.kind == "store" and role.strong:
             self._overwrite(program, argument.storage, starts)
+        elif role.kind == "atomic" and role.strong and not changes_nothing(role.op):
+            for start in starts:
+                self._release_unread((argument.storage, int(start)))
 
     def loop(self, op: Op, trips: NDArray[np.int64]) -> None:
         """Record the reason for doubt if a loop's trip count is unknown: it may wait for others."""
@@ -206,7 +210,13 @@ class Clocks(Observer):
         self._clocks[ordered_kinds, program, program] = self._steps[program]
         clock = self._clocks[:, program].copy()
         for cell in cells:
+            if changes_nothing(op):
+                # An acquire sees by the value that a change came before it, not that this did.
+                self._unread[cell] = np.maximum(self._unread.get(cell, 0), clock)
+                self._count_numbers(clock.size)
+                continue
             # Updates continue the release sequence that they read from: merge the clocks.
+            self._release_unread(cell)
             previous = self._released.get(cell) if continues else None
             self._releasers[cell] = program
             if previous is None:
@@ -215,6 +225,12 @@ class Clocks(Observer):
             else:
                 self._released[cell] = np.maximum(previous, clock)
         self._steps[program] += 1
+
+    def _release_unread(self, cell: Cell) -> None:
+        """Release, by a change of a cell, what was before it released without one."""
+        unread = self._unread.pop(cell, None)
+        if unread is not None:
+            self._released[cell] = np.maximum(self._released.get(cell, 0), unread)
 
     def _count_numbers(self, numbers: int) -> None:
         """Add to the count of stored numbers; raise TooLarge beyond the limit."""

@@ -25,9 +25,9 @@ from kvtrace.evaluate import Access, Storage, TensorArgument
 from kvtrace.ir import Module, Op
 from kvtrace.ir.flow import constant_of, counter_of, deciding, flow_of
 from kvtrace.ir.model import once_per_module
-from kvtrace.ir.ops import CALLS, KINDS, LOOPS, operator_of
+from kvtrace.ir.ops import CALLS, LOOPS, operator_of
 from kvtrace.verdicts.conflicts.clocks import Cell, Clocks
-from kvtrace.verdicts.conflicts.parts import ADD, roles_of, updates_by
+from kvtrace.verdicts.conflicts.parts import ADD, changes_nothing, roles_of, updates_by
 from kvtrace.verdicts.conflicts.releases import only_atomic
 
 
@@ -50,7 +50,7 @@ def polls_of(module: Module) -> Mapping[Op, Op] | None:
         if not role.strong and role.kind != "atomic":
             continue
         is_used = any(map(flow.uses, role.op.results))
-        is_change = role.writes and not _changes_nothing(role.op)
+        is_change = role.writes and not changes_nothing(role.op)
         is_poll = role.op in polls.values() and role.acquires and not is_change
         if not role.strong or (is_used and not is_poll) or (is_change and not role.releases):
             return None
@@ -68,14 +68,6 @@ def _wait(loop: Op) -> tuple[Op, Op] | None:
     if read is None or not isinstance(compare, Op) or not is_wait or loop.results or loop.operands:
         return None
     return read, compare
-
-
-def _changes_nothing(op: Op) -> bool:
-    """Return whether an atomic leaves its place as it is: it adds zero, or swaps a value for it."""
-    if KINDS[op.name].has("expected"):
-        old, new = op.operand("expected"), op.operand("value")
-        return old is new or (constant_of(old) is not None and constant_of(old) == constant_of(new))
-    return updates_by(op, ADD) and constant_of(op.operand("value")) == 0
 
 
 @dataclass
@@ -163,7 +155,7 @@ class FixedWaits(Clocks):
     ) -> None:
         """Record a change of the cells, if all orders make it there."""
         del continues
-        if _changes_nothing(op):
+        if changes_nothing(op):
             return
         summand = constant_of(op.operand("value")) if updates_by(op, ADD) else None
         self._clocks[self._released_by[op.index], program, program] = self._steps[program]

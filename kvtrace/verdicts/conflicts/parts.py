@@ -18,7 +18,7 @@ from msgspec import Struct
 from kvtrace.ir import Module, Op
 from kvtrace.ir.flow import constant_of, flow_of
 from kvtrace.ir.model import attribute, once_per_module
-from kvtrace.ir.ops import effect_of, mask_of, operator_of, waits_for_memory
+from kvtrace.ir.ops import KINDS, effect_of, mask_of, operator_of, waits_for_memory
 
 _CTA_SCOPE: Final = 2
 """tt.MemSyncScope of `scope="cta"`: other programs are not in it."""
@@ -26,9 +26,11 @@ _CTA_SCOPE: Final = 2
 _ACQUIRE: Final = frozenset({2, 4})
 _RELEASE: Final = frozenset({3, 4})
 """tt.MemSemantic: 1 relaxed, 2 acquire, 3 release, 4 both."""
+_OR: Final = 2
+_XOR: Final = 3
 ADD: Final = 4
 EXCHANGE: Final = 10
-"""tt.RMWOp of an integer addition, and of an exchange."""
+"""tt.RMWOp of bitwise operations, of an integer addition, and of an exchange."""
 
 _ASSEMBLY_ON_MEMORY: Final = re.compile(r"\b(?:ld|st|atom|red|cp|fence|membar)\.")
 
@@ -90,6 +92,15 @@ def roles_of(module: Module) -> Roles:
 def updates_by(op: Op, rmw_op: int) -> bool:
     """Return whether an op is an atomic with this update (a value of tt.RMWOp)."""
     return effect_of(op) == "atomic" and attribute(op, "atomic_rmw_op") == rmw_op
+
+
+def changes_nothing(op: Op) -> bool:
+    """Return whether an atomic leaves its place as it is: it adds zero, or swaps a value for it."""
+    if KINDS[op.name].has("expected"):
+        old, new = op.operand("expected"), op.operand("value")
+        return old is new or (constant_of(old) is not None and constant_of(old) == constant_of(new))
+    is_sum = any(updates_by(op, rmw_op) for rmw_op in (ADD, _OR, _XOR))
+    return is_sum and constant_of(op.operand("value")) == 0
 
 
 def is_unmasked(op: Op) -> bool:

@@ -2,7 +2,8 @@
 
 Values that depend on the order of programs (results of atomics, or values that other programs
 wrote) differ from run to run. Where such a value decides only whether an access happens, several
-orders are run; where it decides an address, no evaluation is a proof.
+orders are run, a proof if these show all that it decides (`drawn_numbers.py`); where it decides an
+address, no evaluation is a proof.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from kvtrace.symbolic.terms import Atom, Symbol
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.clocked_runs import Ordering, races_by_chance, races_in_orders
 from kvtrace.verdicts.conflicts.clocks import Race, RaceKey
+from kvtrace.verdicts.conflicts.drawn_numbers import undecided_atomic
 from kvtrace.verdicts.conflicts.messages import RACE
 from kvtrace.verdicts.conflicts.outcomes import ConfirmedConflict, NoConflict, Undecided
 from kvtrace.verdicts.conflicts.pairs import EvaluatedPairs, Pairs, UndecidedPairs, ascending
@@ -219,7 +221,8 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
         ]
         for ordered in meetings:
             yield self._meeting_outcome(op, ordered)
-        unstable = [Undecided(reason) for reason in self._unstable_addresses(op)]
+        reasons = (*self._unstable_addresses(op), *self._unseen_orders(op))
+        unstable = [Undecided(reason) for reason in reasons]
         if unstable:
             yield from self._races_by_chance(op)
         yield from unstable
@@ -311,6 +314,20 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
                     f"{effect_of(op_)}{line_text(op_, 'in')} returns; no race was seen in the "
                     "orders that were run, and only places that follow from one number that one "
                     "counter gave are proven for all"
+                )
+
+    def _unseen_orders(self, op: Op) -> Iterator[str]:
+        """Yield a reason for each access of which an order that was not run may decide."""
+        if self._roles.synchronizes and self._ordering.is_fixed:
+            return
+        module, partners = self._call.module, self._undecided.partners(op.index)
+        for index in sorted({op.index, *partners} - self._separate_slots if partners else ()):
+            atomic = undecided_atomic(module.ops[index], module)
+            if atomic is not None:
+                yield (
+                    "whether it happens depends on the order in which programs run, by what the "
+                    f"atomic{line_text(atomic, 'in')} returns; no race was seen in the orders that "
+                    "were run"
                 )
 
     # -- order ---------------------------------------------------------------------------------

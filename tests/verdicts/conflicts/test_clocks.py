@@ -95,6 +95,42 @@ def meeting_twice(turn, row, EARLY: tl.constexpr):
         tl.store(row + 64 + p, tl.load(row + 16 * trip + (p + 1) % n))
 
 
+@triton.jit
+def counted_before_the_release(turn, row, EARLY: tl.constexpr):
+    """With EARLY, what releases the store comes after the count that others wait for."""
+    p = tl.program_id(0)
+    tl.store(row + p, p + 5)
+    if EARLY:
+        tl.atomic_add(turn, 1, sem="relaxed")
+        tl.atomic_add(turn, 0)
+    else:
+        tl.atomic_add(turn, 0)
+        tl.atomic_add(turn, 1, sem="relaxed")
+    while tl.atomic_add(turn, 0) < 4:
+        pass
+    tl.store(row + 8 + p, tl.load(row + (p + 1) % 4))
+
+
+@triton.jit
+def asked_then_set(turn, row, EARLY: tl.constexpr):
+    """With EARLY, two programs ask before one sets."""
+    if EARLY:
+        drawn = tl.atomic_add(turn, 0)
+        tl.atomic_xchg(turn, 1)
+    else:
+        drawn = tl.atomic_xchg(turn, 1)
+    if drawn == 0:
+        tl.store(row, tl.program_id(0) + 1)
+
+
+@triton.jit
+def numbers_of_programs(turn, row, EARLY: tl.constexpr):
+    """With EARLY, programs 0 and 2 both store in one order of the six: 0, 2, 1."""
+    p, drawn = tl.program_id(0), tl.atomic_add(turn, 1)
+    if ((p == 0) & (drawn == 0)) | ((p == 2) & (drawn == 1)) if EARLY else drawn == 2:
+        tl.store(row, p + 1)
+
+
 def judgments(kernel, early, programs):
     tensors = {name: torch.zeros(96, dtype=torch.int32) for name in ("turn", "row")}
     found = judged(call_of(kernel, (programs,), tensors, {"EARLY": early}, recorded=True))
@@ -114,7 +150,15 @@ def test_one_run_shows_what_waits_order_in_all_orders(kernel):
     assert not any("backwards and shuffled" in verdict.message for verdict in found)
 
 
-@pytest.mark.parametrize("kernel", [in_turn, meeting, *WAITING])
+@pytest.mark.parametrize(
+    ("kernel", "early"), [(asked_then_set, "violation"), (numbers_of_programs, "unknown")]
+)
+def test_what_no_run_order_may_show_is_never_proven(kernel, early):
+    assert verdicts(kernel, 0) == {"proven"}
+    assert verdicts(kernel, 1) == {early}
+
+
+@pytest.mark.parametrize("kernel", [in_turn, meeting, counted_before_the_release, *WAITING])
 def test_programs_that_wait_for_each_other_are_ordered(kernel):
     assert verdicts(kernel, 0) == {"proven"}
 
@@ -126,6 +170,7 @@ def test_programs_that_wait_for_each_other_are_ordered(kernel):
         (counted_before_and_after, 0),
         (meeting, 1),
         (meeting_twice, 1),
+        (counted_before_the_release, 1),
         *((kernel, 1) for kernel in WAITING),
     ],
 )

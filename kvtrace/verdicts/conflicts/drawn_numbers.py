@@ -1,0 +1,69 @@
+"""Atomics whose results decide what a program does, in ways that no few orders of programs show.
+
+Runs in some orders show all that a number decides that each program draws once, from one counter:
+each program comes at each place, and whoever draws a number does the same with it. Not if programs
+differ in what they do with a number, ask without changing the place, or decide by two numbers.
+Example: program 0 stores if it drew 0, and program 2 if it drew 1: only 0, 2, 1 is an order in
+which both do.
+"""
+
+from __future__ import annotations
+
+from kvtrace.ir import Module, Op, Value
+from kvtrace.ir.feeding import feeding, feeding_values
+from kvtrace.ir.flow import constant_of, deciding, enclosing_ops, flow_of
+from kvtrace.ir.model import once_per_module
+from kvtrace.ir.ops import BRANCHES, LOOPS, effect_of, operator_of
+from kvtrace.verdicts.conflicts.parts import changes_nothing
+from kvtrace.verdicts.conflicts.releases import only_atomic
+
+
+def undecided_atomic(access: Op, module: Module) -> Op | None:
+    """Return an atomic by whose result it is open in some order whether an access happens."""
+    deciders = [op for op in _read_atomics(module) if op.index in feeding(access, module)]
+    for atomic in deciders:
+        if len(deciders) > 1 or not _is_draw(atomic) or _is_mixed(atomic, access, module):
+            return atomic
+    return None
+
+
+@once_per_module
+def _read_atomics(module: Module) -> tuple[Op, ...]:
+    """Return the atomics whose results are used, but for those that loops repeat to wait."""
+    flow = flow_of(module)
+    waits = {only_atomic(op) for op in module.ops if op.name in LOOPS}
+    return tuple(
+        op
+        for op in module.ops
+        if effect_of(op) == "atomic" and op not in waits and any(map(flow.uses, op.results))
+    )
+
+
+def _is_draw(atomic: Op) -> bool:
+    """Return whether all programs change the place alike, outside of loops."""
+    is_constant = constant_of(atomic.operand("value")) is not None
+    in_loop = any(op.name in LOOPS for op in enclosing_ops(atomic))
+    return is_constant and not in_loop and not changes_nothing(atomic)
+
+
+def _is_mixed(atomic: Op, access: Op, module: Module) -> bool:
+    """Return whether the number and the program's id decide together whether an access happens.
+
+    Lanes' own masks, such as `offsets < n`, are no such decision.
+    """
+    around = set(enclosing_ops(atomic))
+    branches = [op for op in enclosing_ops(access) if op.name in BRANCHES and op not in around]
+    if any(_is_of_program(value, module) for op in branches for value in deciding(op)):
+        return True
+    return any(
+        atomic.index in feeding_values(op.operands, module)
+        and any(_is_of_program(value, module) for value in op.operands)
+        for op in (module.ops[index] for index in feeding(access, module))
+        if operator_of(op) in ("compare", "&", "|", "^")
+    )
+
+
+def _is_of_program(value: Value, module: Module) -> bool:
+    """Return whether a value follows from the program's id, and is equal for all its lanes."""
+    behind = {operator_of(module.ops[index]) for index in feeding_values([value], module)}
+    return "program_id" in behind and "arange" not in behind
