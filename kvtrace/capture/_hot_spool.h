@@ -36,6 +36,8 @@ enum { NEWEST_BYTES = 1 << 20, AREA_BYTES = 64 << 20, RESERVE_BYTES = 256 << 10 
 /* Launches of one frame. */
 enum { MOST_TAKEN = 1 << 18 };
 enum { MEMORY_BYTES = NEWEST_BYTES + 2 * AREA_BYTES, PLACE_BYTES = 4096 };
+_Static_assert(sizeof(struct newest) + PLACE_BYTES <= NEWEST_BYTES,
+               "longer rows need a larger NEWEST_BYTES, here and in schema/spool.py");
 /* Launches of another layout are another kind, as LAUNCHES_FRAME of schema/spool.py says. */
 enum { FRAME_MAGIC = 0x70534b8b, FRAME_JSON = 1, FRAME_LAUNCHES = 2 + ((sizeof(struct row) - 56) << 8) };
 
