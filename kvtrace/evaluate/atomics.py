@@ -47,8 +47,8 @@ def rounds_of(index: Array) -> Iterator[Array]:
     ordered = index[order]
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
     rank = np.arange(len(index)) - np.repeat(starts, np.diff(np.append(starts, len(index))))
-    for turn in range(int(rank.max()) + 1):
-        yield order[rank == turn]
+    for number in range(int(rank.max()) + 1):
+        yield order[rank == number]
 
 
 def read_modify_write(
@@ -63,40 +63,38 @@ def read_modify_write(
     """Update memory elements in place, one element per lane, as if lanes ran in order.
 
     Return each lane's old contents if `wants_old`, else None. `name` is the operation (add, umax
-    …); names without a function store the operand. With `flushes`, sums of
-    float32 and their operands have no denormals.
+    …); names without a function store the operand. With `flushes`, sums of float32 and their
+    operands have no denormals.
     """
-    flushes = flushes and name == "fadd" and flat.dtype == np.float32
-    target = flat
-    by_turns = _OF_NUMBERS.get(name) if flat.dtype.kind not in "iu" else None
-    if flushes:
-        by_turns = partial(flushed, np.add)
+    target, ufunc = flat, _UFUNCS.get(name)
+    exact_update = _update_beyond_ufuncs(name, flat.dtype, flushes=flushes)
     if name in ("umax", "umin") or (name in _ON_BITS and flat.dtype.kind != "i"):
         unsigned = np.dtype(f"u{flat.dtype.itemsize}")
         target, operands = flat.view(unsigned), operands.view(unsigned)
-    function = _UFUNCS.get(name)
-    if not wants_old:
-        if function is None:
-            target[index] = operands
-        elif by_turns is not None:
-            for turn in rounds_of(index):
-                elements = index[turn]
-                target[elements] = by_turns(target[elements], operands[turn])
+    if not wants_old and exact_update is None:
+        if ufunc is None:
+            target[index] = operands  # at a repeated index, NumPy leaves the last lane's operand
         else:
-            function.at(target, index, operands)
+            ufunc.at(target, index, operands)
         return None
-    if name == "add" and len(index) > 64:
+    if wants_old and name == "add" and len(index) > 64:
         return _add_and_return_old(target, index, operands)
-    old = np.empty(len(index), flat.dtype)
-    for turn in rounds_of(index):
-        elements, operand = index[turn], operands[turn]
+    update = exact_update or ufunc
+    old = np.empty(len(index), flat.dtype) if wants_old else None
+    for lanes in rounds_of(index):
+        elements, operand = index[lanes], operands[lanes]
         before = target[elements]
-        old[turn] = before.view(flat.dtype)
-        if function is None:
-            target[elements] = operand
-        else:
-            target[elements] = (by_turns or function)(before, operand)
+        if old is not None:
+            old[lanes] = before.view(flat.dtype)
+        target[elements] = operand if update is None else update(before, operand)
     return old
+
+
+def _update_beyond_ufuncs(name: str, dtype: np.dtype[Any], *, flushes: bool) -> Update | None:
+    """Return the update that no ufunc computes: without denormals, or NaN; None for others."""
+    if name == "fadd" and flushes and dtype == np.float32:
+        return partial(flushed, np.add)
+    return None if dtype.kind in "iu" else _OF_NUMBERS.get(name)
 
 
 def _add_and_return_old(flat: Array, index: Array, operands: Array) -> Array:
@@ -119,9 +117,9 @@ def compare_and_swap(flat: Array, index: Array, expected: Array, wanted: Array) 
     memory, wanted = flat.view(bits), np.ascontiguousarray(wanted).view(bits)
     expected = np.ascontiguousarray(expected).view(bits)
     old = np.empty(len(index), bits)
-    for turn in rounds_of(index):
-        elements = index[turn]
+    for lanes in rounds_of(index):
+        elements = index[lanes]
         before = memory[elements]
-        old[turn] = before
-        memory[elements] = np.where(before == expected[turn], wanted[turn], before)
+        old[lanes] = before
+        memory[elements] = np.where(before == expected[lanes], wanted[lanes], before)
     return old.view(flat.dtype)

@@ -271,7 +271,7 @@ class PartitionedMemory(SharedMemory):
             state = self._barrier(barrier)
             component, until, copies = state.component, state.phase + 1, state.copies
         self._record_write(op, view, component, until, generic=False)
-        size = view.lanes.size * type_.element.bytes
+        size = view.offsets.size * type_.element.bytes
         copies.append(Copy(op, view, self._planes(value, type_), size, until))
         self._program(scope).version += 1  # a wait may have too few bytes
 

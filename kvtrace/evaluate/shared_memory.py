@@ -71,7 +71,7 @@ class Buffer:
 
     def seen_as(self, view: SharedView, type_: ValueType, places: Array) -> SharedView:
         """Return the view of the bytes from a view's first element on as another type."""
-        first = (view.start + view.lanes.reshape(-1)[0]) * self.type.element.bytes
+        first = (view.starts + view.offsets.reshape(-1)[0]) * self.type.element.bytes
         size, room = type_.element.bytes, self.owner.pitch * TENSOR_MEMORY_ROWS
         if (first % size).any() or (first % room + (int(places.max()) + 1) * size > room).any():
             raise UnsupportedOp(f"a view as {type_.element.name} of bytes that its buffer lacks")
@@ -100,7 +100,7 @@ class _Transfer(Struct, eq=False):
         if len(rows) == len(self.programs):
             return self
         return _Transfer(
-            [replace(view, start=view.start[rows]) for view in self.views],
+            [replace(view, starts=view.starts[rows]) for view in self.views],
             [plane if plane.shape[0] == 1 else plane[rows] for plane in self.planes],
             self.programs[rows],
             self.until[rows],
@@ -325,7 +325,7 @@ class SharedMemory:
 
 
 def _barrier_index(barrier: SharedView) -> Array:
-    places: Array = barrier.places.reshape(len(barrier.start))
+    places: Array = barrier.places.reshape(len(barrier.starts))
     return places
 
 

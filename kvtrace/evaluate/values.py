@@ -158,13 +158,14 @@ class Descriptor(Struct, frozen=True):
 class SharedView(Struct, frozen=True):
     """A part of one allocation of the memory that a program's threads share.
 
-    `start` is the first place of each program's part in the buffer, `lanes` (of the view's shape)
-    the distance of each element from there; or elements are `picked`, by each program's places.
+    `starts` is the first place of each program's part in the buffer, `offsets` (of the view's
+    shape) the distance of each element from there: starts [0, 8] and offsets [2, 3] are the places
+    [[2, 3], [10, 11]]. Or elements are `picked`, by each program's places.
     """
 
     buffer: Any
-    start: Array
-    lanes: Array
+    starts: Array
+    offsets: Array
     picked: Array | None = None
 
     @property
@@ -172,7 +173,7 @@ class SharedView(Struct, frozen=True):
         """The places in the buffer of each program's elements."""
         if self.picked is not None:
             return self.picked
-        places: Array = self.start.reshape(-1, *(1,) * self.lanes.ndim) + self.lanes
+        places: Array = self.starts.reshape(-1, *(1,) * self.offsets.ndim) + self.offsets
         return places
 
     @property
@@ -307,7 +308,7 @@ def map_arrays(value: Any, change: Callable[[Array], Array]) -> Any:
     if isinstance(value, ShadowedValue):
         return value.mapped(change)
     if isinstance(value, SharedView):
-        return SharedView(value.buffer, change(value.start), value.lanes)
+        return SharedView(value.buffer, change(value.starts), value.offsets)
     if isinstance(value, Descriptor):
         return Descriptor(
             map_arrays(value.base, change),
@@ -345,8 +346,8 @@ def merge_programs(parts: Sequence[tuple[Array, Any]], programs: int, type_: Val
     if isinstance(first_value, SharedView):
         if any(value.buffer is not first_value.buffer for _, value in parts):
             raise UnsupportedOp("programs use different shared memory after a branch")
-        starts = _scatter([(index, value.start) for index, value in parts], programs)
-        return SharedView(first_value.buffer, starts, first_value.lanes)
+        starts = _scatter([(index, value.starts) for index, value in parts], programs)
+        return SharedView(first_value.buffer, starts, first_value.offsets)
     if isinstance(first_value, Descriptor):
         raise UnsupportedOp("programs use different tensor descriptors after a branch")
     arrays = [(index, to_array(value, type_)) for index, value in parts]

@@ -86,22 +86,20 @@ def local_pick(op: Op, _compiler: Compiler) -> Step:
 
     Of elements that are stored to one place, any may be the last.
     """
-    slot, index = op.operand("shared").id, op.operand("place").id
+    slot, index_slot = op.operand("shared").id, op.operand("place").id
     stored = None if op.results else op.operand("value")
     type_, axis = value_type(op.operand("place").type), int(attribute(op, "axis")) + 1
 
     def step(values: list[Any], scope: Scope) -> None:
-        view, at = values[slot], values[index]
-        unknown = unknown_of((view, at))
+        view, index = values[slot], values[index_slot]
+        unknown = unknown_of((view, index))
         if unknown is None:
-            at = np.broadcast_to(full_array(at, type_), (scope.programs, *type_.shape))
-            others, count = np.indices(at.shape, sparse=True), view.lanes.shape[axis - 1]
-            if at.size and not 0 <= at.min() <= at.max() < count:
+            index = np.broadcast_to(full_array(index, type_), (scope.programs, *type_.shape))
+            if index.size and not 0 <= index.min() <= index.max() < view.offsets.shape[axis - 1]:
                 unknown = Unknown(frozenset({f"an element beyond a view ({place(op)})"}))
             else:
-                picked = view.places[(*others[:axis], at, *others[axis + 1 :])]
-                view = replace(view, picked=picked)
-                if stored is not None and len(np.unique(picked)) < picked.size:
+                view = _picked(view, index, axis)
+                if stored is not None and len(np.unique(view.places)) < view.places.size:
                     unknown = Unknown(frozenset({f"elements of one place ({place(op)})"}))
         if stored is None:
             values[op.results[0].id] = scope.launch.shared.read(op, unknown or view)
@@ -112,9 +110,19 @@ def local_pick(op: Op, _compiler: Compiler) -> Step:
     return step
 
 
+def _picked(view: SharedView, index: Array, axis: int) -> SharedView:
+    """Return a view's elements at `index` along an axis, of which axis 0 is that of programs.
+
+    Of the places [[5, 6, 7]] of one program, the index [[2, 0, 2]] along axis 1 picks [[7, 5, 7]].
+    """
+    axes = list(np.indices(index.shape, sparse=True))
+    axes[axis] = index
+    return replace(view, picked=view.places[tuple(axes)])
+
+
 def view_step(op: Op, change: Callable[[Array], Array]) -> Step:
-    """Return a step that sets a view of the same buffer, with lanes changed by `change`."""
-    return _changed_view(op, lambda view: SharedView(view.buffer, view.start, change(view.lanes)))
+    """Return a step that sets a view of the same buffer, with offsets changed by `change`."""
+    return _changed_view(op, lambda v: SharedView(v.buffer, v.starts, change(v.offsets)))
 
 
 def _changed_view(op: Op, change: Callable[[SharedView], SharedView]) -> Step:
@@ -133,14 +141,14 @@ def _changed_view(op: Op, change: Callable[[SharedView], SharedView]) -> Step:
 def memdesc_trans(op: Op, _compiler: Compiler) -> Step:
     """Return the step that permutes a view's axes."""
     order = tuple(attribute(op, "order"))
-    return view_step(op, lambda lanes: lanes.transpose(order))
+    return view_step(op, lambda offsets: offsets.transpose(order))
 
 
 @semantics("ttg.memdesc_reshape")
 def memdesc_reshape(op: Op, _compiler: Compiler) -> Step:
     """Return the step that changes a view's shape, in row-major order."""
     shape = value_type(op.results[0].type).shape
-    return view_step(op, lambda lanes: lanes.reshape(shape))
+    return view_step(op, lambda offsets: offsets.reshape(shape))
 
 
 @semantics("ttg.memdesc_subslice")
@@ -149,7 +157,7 @@ def memdesc_subslice(op: Op, _compiler: Compiler) -> Step:
     shape = value_type(op.results[0].type).shape
     starts = attribute(op, "offsets")
     block = tuple(slice(first, first + n) for first, n in zip(starts, shape, strict=True))
-    return view_step(op, lambda lanes: lanes[block])
+    return view_step(op, lambda offsets: offsets[block])
 
 
 @semantics("ttg.memdesc_reinterpret")
@@ -177,17 +185,18 @@ def memdesc_index(op: Op, compiler: Compiler) -> Step:
         if unknown is not None:
             values[result] = unknown
             return
-        indices = np.broadcast_to(to_array(index, type_).reshape(-1), view.start.shape)
-        count = len(view.lanes)
+        indices = np.broadcast_to(to_array(index, type_).reshape(-1), view.starts.shape)
+        count = len(view.offsets)
         if indices.size and not 0 <= indices.min() <= indices.max() < count:
             if scope.programs > 1:
                 raise unsupported(op, compiler.kernel, f"beyond the {count} parts of the view")
             text = f"part {int(indices[0])} of the {count} parts of a view ({place(op)})"
             values[result] = Unknown(frozenset({text}))  # an op under a predicate may not use it
             return
-        part_starts = view.lanes.reshape(count, -1)[:, 0]
-        lanes = (view.lanes[0] - part_starts[0]).reshape(shape)
-        values[result] = SharedView(view.buffer, view.start + part_starts[indices], lanes)
+        first_of_parts = view.offsets.reshape(count, -1)[:, 0]
+        within_part = (view.offsets[0] - first_of_parts[0]).reshape(shape)
+        starts = view.starts + first_of_parts[indices]
+        values[result] = SharedView(view.buffer, starts, within_part)
 
     return step
 
