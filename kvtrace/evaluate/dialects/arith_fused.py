@@ -1,11 +1,12 @@
 """Products that compilers fuse with a sum that uses them: rounded once, not twice.
 
-LLVM fuses, for NVIDIA's GPUs and AMD's, a product with an addition or subtraction of its block,
-also where others use the product; repeated along axes it is still fused. Of two products NVIDIA's
-target takes the one with fewer uses, else the first, AMD's the second. Before that, sums of widened
-numbers that are narrowed again, and such products, are made narrow. All this was read from PTX and
-AMD's assembly (Triton 3.6, 3.7), and seen on an H100. Where the compiled code was recorded, it
-decides. With `enable_fp_fusion=False`, or where the target is unknown, nothing is fused.
+LLVM fuses, for NVIDIA's GPUs and AMD's, a product with an addition or subtraction of its block:
+`a * b + c` is one instruction, also where others use the product, or repeat it along axes. In
+`a * b + c * d`, NVIDIA's target fuses the product with fewer uses, else `a * b`; AMD's `c * d`.
+Before that, sums of widened numbers that are narrowed again, and such products, are made narrow.
+All this was read from PTX and AMD's assembly (Triton 3.6, 3.7), and seen on an H100. Where PTX was
+recorded, it decides whether a sum is fused, but not which product. With `enable_fp_fusion=False`,
+or where the target is unknown, nothing is fused.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class FusedSum(Struct, frozen=True):
 
     def function(self) -> Callable[..., Array]:
         """Return the function of three arrays; the caller rounds to types that NumPy lacks."""
-        return partial(_fused, self.element.name, self.negates_product, self.negates_addend)
+        return partial(_rounded_once, self.element.name, self.negates_product, self.negates_addend)
 
 
 @once_per_module
@@ -67,8 +68,8 @@ def fused_sums(module: Module) -> dict[int, FusedSum]:
     if "arith.mulf" not in names or not names & _SUMS.keys():
         return {}
     reader = _Reader(flow_of(module), backend, module.options.fused_places())
-    fused = ((op.index, reader.fused(op)) for op in module.ops)
-    return {index: fused_sum for index, fused_sum in fused if fused_sum is not None}
+    sums = ((op.index, reader.fused_sum(op)) for op in module.ops)
+    return {index: fused_sum for index, fused_sum in sums if fused_sum is not None}
 
 
 _SUMS = {"arith.addf": False, "arith.subf": True}
@@ -79,13 +80,12 @@ class _Reader:
     """Finds products in the operands of sums."""
 
     def __init__(
-        self, flow: Flow, backend: str, places: Mapping[tuple[int, int], bool]
+        self, flow: Flow, backend: str, compiled: Mapping[tuple[int, int], bool]
     ) -> None:  # fmt: skip
-        self._flow = flow
-        self._backend = backend
-        self._places = places
+        self._flow, self._backend = flow, backend
+        self._compiled = compiled
 
-    def fused(self, op: Op) -> FusedSum | None:
+    def fused_sum(self, op: Op) -> FusedSum | None:
         """Return the fused sum that an op's result is; None if it is computed as written."""
         if op.name in _SUMS:
             element = value_type(op.results[0].type).element
@@ -104,45 +104,48 @@ class _Reader:
     def _uses(self, op: Op) -> int:
         return len(self._flow.uses(op.results[0]))
 
-    def _as_compiled(self, op: Op) -> bool | None:
-        """Return whether an op's sum is fused in the compiled code; None if that is unknown."""
+    def _is_fused_in_ptx(self, op: Op) -> bool | None:
+        """Return whether an op's line and column have only `fma` in PTX, or only `add` and `sub`.
+
+        None if they have both or neither, or was not recorded: the rules above then decide.
+        """
         frames = source_stack(op)
-        return self._places.get((frames[0].line, frames[0].column)) if frames else None
+        return self._compiled.get((frames[0].line, frames[0].column)) if frames else None
 
     def _chosen(self, total: Op, element: ElementType, terms: list[Term]) -> FusedSum | None:
         """Return the fused sum of two terms; None if none of them is a product that is fused."""
         if element.name == "bf16" and self._backend == "hip":
             return None  # computed in float32, and rounded
-        if self._as_compiled(total) is False:
+        product = (
+            None if self._is_fused_in_ptx(total) is False
+            else self._fused_operand(element, total, *terms)
+        )  # fmt: skip
+        if product is None:
             return None
-        places = [n for n, term in enumerate(terms) if term.op is not None]
-        if len(places) == 2:
-            places = self._preferred(element, total, *terms)
-        if not places:
-            return None
-        place = places[0]
-        addend = terms[1 - place]
+        addend = terms[1 - product]
         if addend.op is not None:
-            addend = _whole(total.operands[1 - place])
-        subtracts = _SUMS[total.name]
-        return FusedSum(
-            terms[place], addend, element, subtracts and place == 1, subtracts and place == 0
-        )
+            addend = _whole(total.operands[1 - product])
+        negated = 1 if _SUMS[total.name] else None
+        return FusedSum(terms[product], addend, element, negated == product, negated == 1 - product)
 
-    def _preferred(self, element: ElementType, total: Op, first: Term, second: Term) -> list[int]:
-        """Return the place of the product, of two, that is fused."""
-        doubled = first.op is second.op and total.name == "arith.addf"
-        if self._backend == "hip":
-            return [] if doubled or element.name == "f32" else [1]  # two of f32 are one packed one
-        if doubled and element.bits == 16:
-            return []
-        return [1] if first.uses > second.uses else [0]
+    def _fused_operand(
+        self, element: ElementType, total: Op, first: Term, second: Term
+    ) -> int | None:
+        """Return which operand of a sum, 0 or 1, is the product that the target fuses, or None."""
+        if first.op is None or second.op is None:
+            return 0 if first.op else 1 if second.op else None
+        is_twice_one = first.op is second.op and total.name == "arith.addf"
+        if self._backend == "hip":  # two products of f32 are one packed product
+            return None if is_twice_one or element.name == "f32" else 1
+        if is_twice_one and element.bits == 16:
+            return None
+        return 1 if first.uses > second.uses else 0
 
     def _term(self, value: IRValue, sum_op: Op) -> Term:
         """Return an operand of a sum, as a product where it is one in the sum's block."""
         source, axes = _unmoved(value)
         op = source.owner
-        if isinstance(op, Op) and (op.block is sum_op.block or self._as_compiled(sum_op)):
+        if isinstance(op, Op) and (op.block is sum_op.block or self._is_fused_in_ptx(sum_op)):
             if op.name == "arith.mulf":
                 return Term(op.operands, axes, op, self._uses(op))
             if op.name == "arith.truncf" and (factors := self._narrow_factors(op)):
@@ -224,7 +227,7 @@ def moved(array: Array, axes: Axes) -> Array:
     return array[(slice(None), *(None if axis is None else slice(None) for axis in axes))]
 
 
-def _fused(
+def _rounded_once(
     element: str, negates_product: bool, negates_addend: bool, left: Array, right: Array,
     addend: Array,
 ) -> Array:  # fmt: skip

@@ -13,7 +13,7 @@ programs and becomes a symbol with, say, range 0 to 9; the claim follows from 9 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from msgspec import Struct
@@ -134,7 +134,7 @@ class ByContents:
             raise TooLarge
         pairs: list[tuple[Rows, Reading]] = []
         count = 0
-        self._too_large.add(key)
+        self._too_large.add(key)  # removed again once all rows were read
         for rows in self.values.rows(symbols, filters):
             pair = rows, Reading(self.values, rows)
             count += len(rows)
@@ -155,43 +155,43 @@ class ByContents:
         if not extremes.count:
             return Proven("interval")
         ranges = self._ranges(query, extremes.ends)
-        general_given = Given((*query.given, *extremes.bounds()), ranges)
-        proof = None if extremes.is_doubtful else follows(query.claim, general_given)
+        given = Given((*query.given, *extremes.bounds()), ranges)
+        proof = None if extremes.is_doubtful else follows(query.claim, given)
         if proof is not None:
             return proof
-        methods: list[Method] = []
         end = nominal_seconds() + seconds
-        for row in extremes.candidates():
+        decision = self._decide_at_rows(query, extremes.candidates(), end)
+        if isinstance(decision, Refuted):
+            return decision
+        if extremes.is_doubtful:
+            return Unknown(_UNDECIDED)
+        if isinstance(decision, Proven) and extremes.distinct is not None:
+            return decision
+        remaining = max(end - nominal_seconds(), 0.0)
+        decision = prove(query.claim, given, seconds=remaining, order=self._order)
+        return decision if isinstance(decision, Proven) else Unknown(_UNDECIDED)
+
+    def _decide_at_rows(self, query: _Query, rows: Iterable[Row], end: float) -> Decision:
+        """Decide a claim for the numbers of some rows; the first undecided row ends the search."""
+        methods: list[Method] = []
+        for row in rows:
             row_ranges = self._ranges(query, [(number, number) for number in row.numbers])
             given = Given(query.given, row_ranges)
             remaining = max(end - nominal_seconds(), 0.0)
             decision = prove(query.claim, given, seconds=remaining, order=self._order)
             if isinstance(decision, Refuted):
-                point = {
-                    symbol: n
-                    for symbol, n in decision.model.items()
-                    if symbol not in query.gathered
-                }
-                point.update(row.own)
-                return Refuted(point, decision.method, decision.solver_ns)
+                model = decision.model.items()
+                point = {symbol: n for symbol, n in model if symbol not in query.gathered}
+                return Refuted({**point, **row.own}, decision.method, decision.solver_ns)
             if isinstance(decision, Unknown):
-                break
+                return decision
             methods.append(decision.method)
-        else:
-            if extremes.distinct is not None and not extremes.is_doubtful:
-                return Proven(strongest(methods))
-        if extremes.is_doubtful:
-            return Unknown(_UNDECIDED)
-        remaining = max(end - nominal_seconds(), 0.0)
-        decision = prove(query.claim, general_given, seconds=remaining, order=self._order)
-        return decision if isinstance(decision, Proven) else Unknown(_UNDECIDED)
+        return Proven(strongest(methods))
 
-    def _ranges(self, query: _Query, intervals_: Sequence[Interval]) -> Ranges:
+    def _ranges(self, query: _Query, gathered_ranges: Sequence[Interval]) -> Ranges:
         """Return the call's ranges with those of gathered symbols."""
-        intervals: dict[tuple[str, Any], Interval] = {}
-        for symbol, interval in zip(query.gathered, intervals_, strict=True):
-            intervals[symbol.kind, symbol.key] = interval
-        return self._call_ranges.supposing(intervals)
+        ranges = zip(query.gathered, gathered_ranges, strict=True)
+        return self._call_ranges.supposing({(s.kind, s.key): interval for s, interval in ranges})
 
     def _complete(
         self, refuted: Refuted, split: Sequence[_DigitSplit], atoms: Iterable[Atom]
@@ -318,8 +318,13 @@ class Row(Struct, frozen=True):
 class Extremes(Struct):
     """The extremes of gathered symbols, and of sums of these symbols, over all rows.
 
-    `ends` has the smallest and largest value of each symbol. `distinct` has all distinct rows, None
-    if there are too many. `is_doubtful`: at least one number is unknown.
+    `ends` has the smallest and largest value of each symbol, `_least_sums` a lower bound of each
+    direction's sum. Example: of the rows (x, y) = (1, 5) and (4, 2) with the direction x - y,
+    `ends` is [(1, 4), (2, 5)] and `_least_sums` [-4]. `distinct` has all distinct rows, None if
+    there are too many. `is_doubtful`: at least one number is unknown.
+
+    `_extreme_rows` has a row with the smallest value of each symbol, then of each direction (by
+    its number and sign 1), and one with the largest (sign -1), each with its value times the sign.
     """
 
     sums: Mapping[Symbol, Term]
@@ -328,8 +333,8 @@ class Extremes(Struct):
     is_doubtful: bool = False
     ends: list[Interval] = []
     distinct: dict[tuple[int, ...], Row] | None = {}
-    _least: dict[int, int] = {}
-    _extreme: dict[tuple[int, int], tuple[int, Row]] = {}
+    _least_sums: list[int] = []
+    _extreme_rows: dict[tuple[int, int], tuple[int, Row]] = {}
 
     def add(self, rows: Rows, reading: Reading) -> None:
         """Add a batch of rows, with the numbers of their sums."""
@@ -348,49 +353,42 @@ class Extremes(Struct):
             (min(left[0], right[0]), max(left[1], right[1]))
             for left, right in zip(self.ends or intervals, intervals, strict=True)
         ]
+        direction_sums = [self._direction_sum(direction, columns) for direction in self.directions]
+        least_sums = [least for least, _ in direction_sums]
+        self._least_sums = list(map(min, self._least_sums or least_sums, least_sums))
         self._add_distinct(rows, columns, certain)
-        positions = np.flatnonzero(certain)
-        for column_index, column in enumerate((*columns, *self._direction_sums(columns))):
-            if column is None:
+        known_positions = np.flatnonzero(certain)
+        if not len(known_positions):
+            return
+        if not columns:  # any row represents all
+            any_row = _row_at(rows, columns, int(known_positions[0]))
+            self._extreme_rows.setdefault((0, 1), (0, any_row))
+        for number, sums in enumerate((*columns, *(sums for _, sums in direction_sums))):
+            if sums is None:
                 continue
-            if column_index >= len(columns):
-                smallest = int(column.min())
-                self._least[column_index] = min(self._least.get(column_index, smallest), smallest)
-            if not len(positions):
-                continue
-            known_numbers = column[positions]
-            for sign, position in (
-                (1, positions[known_numbers.argmin()]),
-                (-1, positions[known_numbers.argmax()]),
-            ):
-                extreme = sign * int(column[position])
-                previous = self._extreme.get((column_index, sign))
+            known_sums = sums[known_positions]
+            for sign, index in ((1, known_sums.argmin()), (-1, known_sums.argmax())):
+                extreme = sign * int(known_sums[index])
+                previous = self._extreme_rows.get((number, sign))
                 if previous is None or extreme < previous[0]:
-                    self._extreme[column_index, sign] = (
-                        extreme,
-                        _row_at(rows, columns, int(position)),
-                    )
-        if not columns and len(positions):
-            self._extreme.setdefault((0, 1), (0, _row_at(rows, columns, int(positions[0]))))
+                    row = _row_at(rows, columns, int(known_positions[index]))
+                    self._extreme_rows[number, sign] = extreme, row
 
-    def _direction_sums(
-        self, columns: Sequence[NDArray[np.int64]]
-    ) -> Iterator[NDArray[np.int64] | None]:
-        positions = {symbol: direction_index for direction_index, symbol in enumerate(self.sums)}
-        for direction_index, direction in enumerate(self.directions):
-            magnitudes = (max(map(abs, self.ends[positions[symbol]])) for symbol, _ in direction)
-            largest_sum = sum(
-                abs(factor) * magnitude
-                for (_, factor), magnitude in zip(direction, magnitudes, strict=True)
-            )
-            if largest_sum >= _MAX_NUMBER:
-                self._least[len(columns) + direction_index] = -largest_sum * 2
-                yield None
-                continue
-            sums = np.zeros((), np.int64)
-            for symbol, factor in direction:
-                sums = sums + columns[positions[symbol]] * factor
-            yield sums
+    def _direction_sum(
+        self, direction: Direction, columns: Sequence[NDArray[np.int64]]
+    ) -> tuple[int, NDArray[np.int64] | None]:
+        """Return a lower bound of a direction's sum, and each row's sum if all fit into 64 bits."""
+        column_of = {symbol: index for index, symbol in enumerate(self.sums)}
+        largest_sum = sum(
+            abs(factor) * max(map(abs, self.ends[column_of[symbol]]))
+            for symbol, factor in direction
+        )
+        if largest_sum >= _MAX_NUMBER:
+            return -largest_sum * 2, None
+        sums = np.zeros((), np.int64)
+        for symbol, factor in direction:
+            sums = sums + columns[column_of[symbol]] * factor
+        return int(sums.min()), sums
 
     def _add_distinct(
         self, rows: Rows, columns: Sequence[NDArray[np.int64]], certain: NDArray[np.bool_]
@@ -411,18 +409,18 @@ class Extremes(Struct):
     def bounds(self) -> list[Condition]:
         """Return conditions that give lower bounds of the sums of several symbols."""
         conditions = []
-        for number, direction in enumerate(self.directions, len(self.sums)):
+        for direction, least_sum in zip(self.directions, self._least_sums, strict=True):
             term = as_term(0)
             for symbol, factor in direction:
                 term = term + symbol.term * factor
-            conditions.append(at_least(term, self._least[number]))
+            conditions.append(at_least(term, least_sum))
         return conditions
 
     def candidates(self) -> list[Row]:
         """Return the rows at which to check a claim: all distinct rows, else the extreme ones."""
         if self.distinct is not None:
             return list(self.distinct.values())
-        rows = {row.numbers: row for _, row in self._extreme.values()}
+        rows = {row.numbers: row for _, row in self._extreme_rows.values()}
         return list(rows.values())[:_MAX_DISTINCT]
 
 

@@ -106,7 +106,7 @@ def numbers(dtype):
 @pytest.mark.parametrize("kind", ["f32", "f64", "f16", "bf16"])
 @pytest.mark.parametrize("with_torch", [True, False])
 def test_sums_equal_exact_ones_rounded_once(kind, with_torch, monkeypatch):
-    from kvtrace.evaluate.dialects.arith_fused import _fused
+    from kvtrace.evaluate.dialects.arith_fused import _rounded_once
     from kvtrace.evaluate.rounding import rounded_to_bf16
 
     if not with_torch:
@@ -120,7 +120,7 @@ def test_sums_equal_exact_ones_rounded_once(kind, with_torch, monkeypatch):
     a, b, c = a[usable], b[usable], c[usable]
 
     with np.errstate(all="ignore"):
-        out = _fused(kind, True, True, a, b, c)
+        out = _rounded_once(kind, True, True, a, b, c)
     result = rounded_to_bf16(out) if kind == "bf16" else out
 
     for x, y, z, total in zip(*(array.tolist() for array in (a, b, c, result)), strict=True):
