@@ -5,7 +5,7 @@ dialect, so the parser does not depend on Triton's version.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
 from kvtrace.ir.attribute_reader import AttributeReader
@@ -17,13 +17,7 @@ from kvtrace.ir.attributes import (
     StringAttribute,
 )
 from kvtrace.ir.buffer_ops import with_pointers
-from kvtrace.ir.locations import (
-    UNKNOWN,
-    CallSiteLocation,
-    FileLocation,
-    Location,
-    NameLocation,
-)
+from kvtrace.ir.locations import UNKNOWN, CallSiteLocation, FileLocation, Location, NameLocation
 from kvtrace.ir.model import Block, Module, Op, Region, Value
 from kvtrace.ir.ops import KINDS, Kind
 from kvtrace.ir.scanner import IRSyntaxError, unescape
@@ -55,8 +49,9 @@ _PLAIN_SIGNATURE = re.compile(r"\s*:\s*\(([^()]*+)\) -> (?:([^(),]++)|\(([^()]*+
 _LOCATION = re.compile(r"\s*loc\((?:(#[A-Za-z_]\w*+)|[^()\n]*)\)", re.ASCII)
 # Nearly all aliases are locations of these forms, one per line, matched as a whole.
 _LOCATION_ALIAS = re.compile(
-    r'(#loc\w*+) = loc\((?:"((?:[^"\\\n]|\\.)*+)"(?::([0-9]{1,9}):([0-9]{1,9})|\((#loc\w*+)\))'
-    r"|callsite\((#loc\w*+) at (#loc\w*+)\)|unknown)\)$",
+    r'#loc\w*+ = loc\((?:"((?:[^"\\\n]|\\.)*+)"'
+    r"(?::([0-9]{1,9}):([0-9]{1,9})|\((?P<child>#loc\w*+)\))"
+    r"|callsite\((?P<callee>#loc\w*+) at (?P<caller>#loc\w*+)\)|unknown)\)$",
     re.ASCII | re.MULTILINE,
 )
 _LOCATION_LINE = re.compile(r"#[\w$.]+ = loc(\([^\n]*)")
@@ -154,40 +149,43 @@ class _Parser(AttributeReader):
         return Module(top, *ops, target, encodings=layouts)
 
     def _read_aliases(self) -> dict[int, int]:
-        """Read all aliases, also those after their use; return {start: end} of their definitions.
-
-        Aliases that a location's alias uses are read first.
-        """
+        """Read all aliases, also those after their use; return each definition's {start: end}."""
         starts = self._alias_starts()
         self.waiting_aliases = frozenset(starts)
-        ends: dict[int, int] = {}
-        visited: set[str] = set()
-        for first_name in starts:
-            pending = [first_name]
-            while pending:
-                name = pending[-1]
-                start = starts[name]
-                location_match = None if start in ends else _LOCATION_ALIAS.match(self.text, start)
-                if name not in visited:
-                    visited.add(name)
-                    used = (
-                        location_match.groups()[-3:]
-                        if location_match
-                        else self._locations_named(start)
-                    )
-                    unread = [
-                        used_name
-                        for used_name in used
-                        if used_name in starts and used_name not in visited
-                    ]
-                    if unread:
-                        pending += unread
-                        continue
-                pending.pop()
-                if start not in ends:
-                    ends[start] = self._alias(name, start, location_match)
+        ends = {
+            starts[name]: self._alias(name, starts[name], location_match)
+            for name, location_match in self._used_aliases_first(starts)
+        }
         self.waiting_aliases = frozenset()
         return ends
+
+    def _used_aliases_first(
+        self, starts: Mapping[str, int]
+    ) -> Iterator[tuple[str, re.Match[str] | None]]:
+        """Yield each alias after those that its location uses, and its match if that is simple.
+
+        #loc2 precedes #loc1 in `#loc1 = loc("x"(#loc2))`. A chain may be too long for recursion.
+        """
+        opened: set[str] = set()  # once its used aliases are above it in `pending`
+        yielded: set[str] = set()
+        pending = list(starts)[::-1]
+        while pending:
+            name = pending.pop()
+            if name in yielded:
+                continue
+            match = _LOCATION_ALIAS.match(self.text, starts[name])
+            if name not in opened:
+                opened.add(name)
+                used = (
+                    match.group("child", "callee", "caller")
+                    if match
+                    else self._locations_named(starts[name])
+                )
+                if above := [each for each in used if each in starts and each not in opened]:
+                    pending += [name, *above]
+                    continue
+            yielded.add(name)
+            yield name, match
 
     def _alias_starts(self) -> dict[str, int]:
         starts = [match.start() + 1 for match in _LINE_OF_ALIAS.finditer(self.text)]
@@ -224,7 +222,7 @@ class _Parser(AttributeReader):
 
     def _aliased_location(self, match: re.Match[str]) -> Location | None:
         """Return the location of an alias; None if it uses an alias that is not read yet."""
-        _, text, line, column, child, callee, caller = match.groups()
+        text, line, column, child, callee, caller = match.groups()
         if line is not None:
             return FileLocation(unescape(text), int(line), int(column))
         if child is not None:

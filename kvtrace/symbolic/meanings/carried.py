@@ -11,7 +11,7 @@ Boolean as 0 or 1). The yielded term decides the formula:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -47,6 +47,9 @@ class _CarriedNumber(Struct, eq=False):
     rule: Callable[[Term], Term] | None = None
     bounds: tuple[int, int] | None = None
     bounds_by_trip: list[Bound] = []
+
+
+_Ranges = dict[_CarriedNumber, tuple[int, int]]
 
 
 class CarriedValues:
@@ -163,56 +166,57 @@ class CarriedValues:
             for number in parts
             if number.inside is not None
         }
-        ranges = {number: (number.initial.low, number.initial.high) for number in numbers}
+        ranges: _Ranges = {number: (number.initial.low, number.initial.high) for number in numbers}
         for attempt in range(2 * _WIDENINGS):
-            inner = Substitution(
-                {
-                    **solved,
-                    **{
-                        number.placeholder: self._symbol_within(number, ranges[number]).term
-                        for number in numbers
-                    },
-                }
-            )
-            changed = False
-            for number in numbers:
-                low, high = ranges[number]
-                first, last = _outcome_range(number, inner)
-                if first < low or last > high:
-                    changed = True
-                    if attempt >= _WIDENINGS:
-                        first = number.placeholder.low if first < low else low
-                        last = number.placeholder.high if last > high else high
-                    ranges[number] = (min(low, first), max(high, last))
-            if not changed:
-                break
-        else:
-            ranges = {
-                number: (number.placeholder.low, number.placeholder.high) for number in numbers
-            }
+            wider_ranges = self._widened(ranges, solved, up_to_types=attempt >= _WIDENINGS)
+            if wider_ranges is None:
+                self._find_bounds(numbers, ranges, Substitution(solved), running)
+                return
+            ranges = wider_ranges
+        ranges = {number: (number.placeholder.low, number.placeholder.high) for number in numbers}
         self._find_bounds(numbers, ranges, Substitution(solved), running)
 
+    def _widened(
+        self, ranges: _Ranges, solved: Mapping[Symbol, Term | int], *, up_to_types: bool
+    ) -> _Ranges | None:
+        """Return the numbers' ranges before or after a trip; None if no number leaves its range.
+
+        From (0, 0), `n = n // 2 + 1` yields 1: (0, 1), which it does not leave. For `n = n * 2 + 1`
+        that would never end: `up_to_types`, an end that is left becomes its type's.
+        """
+        inside = {n.placeholder: self._symbol_within(n, ends).term for n, ends in ranges.items()}
+        inner = Substitution({**solved, **inside})
+        widened: _Ranges = {}
+        is_left = False
+        for number, (low, high) in ranges.items():
+            first, last = _outcome_range(number, inner)
+            is_left |= first < low or last > high
+            if up_to_types:
+                first = number.placeholder.low if first < low else low
+                last = number.placeholder.high if last > high else high
+            widened[number] = min(low, first), max(high, last)
+        return widened if is_left else None
+
     def _find_bounds(
-        self,
-        slots: Sequence[_CarriedNumber],
-        ranges: dict[_CarriedNumber, tuple[int, int]],
-        solved: Substitution,
+        self, slots: Sequence[_CarriedNumber], ranges: _Ranges, solved: Substitution,
         running: Condition,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Find bounds that are terms of the trip, and set the numbers' terms in a trip."""
-        for slot in slots:
-            slot.bounds = ranges[slot]
-            slot.inside = self._symbol_within(slot, ranges[slot]).term
+        for slot in slots:  # `integers`, whose bounds are proven, needs the ranges and their terms
+            self._set_bounds(slot, ranges[slot])
         inside = Substitution({slot.placeholder: slot.inside or ZERO for slot in slots})
         conditions = running.substitute(solved).substitute(inside).conjuncts()
         for bound in proven_bounds(self.integers(), conditions, self._loop.trip):
             slot = next(slot for slot in slots if slot.placeholder.key == bound.integer.now.key)
             slot.bounds_by_trip.append(bound)
         for slot in slots:
-            slot.bounds = _with_constant_bounds(ranges[slot], slot.bounds_by_trip)
-            slot.inside = _with_bounds(
-                self._symbol_within(slot, slot.bounds).term, slot.bounds_by_trip, Substitution({})
-            )
+            self._set_bounds(slot, _with_constant_bounds(ranges[slot], slot.bounds_by_trip))
+
+    def _set_bounds(self, slot: _CarriedNumber, bounds: tuple[int, int]) -> None:
+        """Set a number's range and its term in a trip, which also has the bounds proven so far."""
+        term = self._symbol_within(slot, bounds).term
+        slot.bounds = bounds
+        slot.inside = _with_bounds(term, slot.bounds_by_trip, Substitution({}))
 
     def integers(self) -> tuple[CarriedInteger, ...]:
         """Return the integers for which no formula of the trip was found."""
