@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 
 from kvtrace.evaluate import Access, Storage, TensorArgument
 from kvtrace.ir import Module, Op
-from kvtrace.ir.flow import constant_of, counter_of, deciding, flow_of
+from kvtrace.ir.flow import Flow, constant_of, counter_of, deciding, flow_of
 from kvtrace.ir.model import once_per_module
 from kvtrace.ir.ops import CALLS, LOOPS, operator_of
 from kvtrace.verdicts.conflicts.clocks import Cell, Clocks
-from kvtrace.verdicts.conflicts.parts import ADD, changes_nothing, roles_of, updates_by
+from kvtrace.verdicts.conflicts.parts import ADD, Role, changes_nothing, roles_of, updates_by
 from kvtrace.verdicts.conflicts.releases import only_atomic
 
 
@@ -46,15 +46,23 @@ def polls_of(module: Module) -> Mapping[Op, Op] | None:
         if list(flow.uses(read.results[0])) == [compare]
         if len(flow.uses(compare.results[0])) == 1
     }
-    for role in roles_of(module).by_op.values():
-        if not role.strong and role.kind != "atomic":
-            continue
-        is_used = any(map(flow.uses, role.op.results))
-        is_change = role.writes and not changes_nothing(role.op)
-        is_poll = role.op in polls.values() and role.acquires and not is_change
-        if not role.strong or (is_used and not is_poll) or (is_change and not role.releases):
-            return None
-    return None if any(op.name in CALLS for op in module.ops) else polls
+    synchronizing = [r for r in roles_of(module).by_op.values() if r.strong or r.kind == "atomic"]
+    has_calls = any(op.name in CALLS for op in module.ops)
+    is_common = all(_is_alike_in_all_orders(role, flow, polls) for role in synchronizing)
+    return polls if is_common and not has_calls else None
+
+
+def _is_alike_in_all_orders(role: Role, flow: Flow, polls: Mapping[Op, Op]) -> bool:
+    """Return whether the order of programs changes nothing that a strong or atomic op shows them.
+
+    It may change memory and release that, unread, as `tl.atomic_add(p, 1)`; or a wait repeats it.
+    """
+    changes = role.writes and not changes_nothing(role.op)
+    if not role.strong or (changes and not role.releases):
+        return False
+    return not any(map(flow.uses, role.op.results)) or (
+        role.op in polls.values() and role.acquires and not changes
+    )
 
 
 def _wait(loop: Op) -> tuple[Op, Op] | None:
@@ -74,7 +82,7 @@ def _wait(loop: Op) -> tuple[Op, Op] | None:
 class _Place:
     """The changes of a place in their order: program, step and clock, and the values between.
 
-    No change after the first `needed` may come before one of these.
+    Waits end after the first `needed` changes.
     """
 
     programs: list[int] = field(default_factory=list)
@@ -83,6 +91,16 @@ class _Place:
     values: dict[int, int] = field(default_factory=dict)
     summands: set[int | None] = field(default_factory=set)
     needed: int = 0
+
+    @property
+    def fixed_count(self) -> int:
+        """How many of the first changes each later one must follow, for the same values in between.
+
+        In each order of its changes, a counter to which all add 1 is 1, 2, 3 …: only the first
+        `needed` must stay first. Of +1 and +2, the first decides whether 1 or 2 is seen: all.
+        """
+        is_counter = len(self.summands) == 1 and None not in self.summands
+        return self.needed if is_counter else len(self.programs)
 
     def known(self, clock: NDArray[np.int32], count: int) -> NDArray[np.bool_]:
         """Return which of the first changes a clock has."""
@@ -127,6 +145,7 @@ class FixedWaits(Clocks):
         if goes_on:
             self._rejected.add((op.index, other, value))
             return
+        # If `while counter < 4` reads 6 after 6 changes, and 0 to 3 were rejected, `count` is 4.
         clock = self._clocks[:, program]
         known = int(place.known(clock, position).sum())
         count = next(
@@ -163,9 +182,7 @@ class FixedWaits(Clocks):
         for cell in cells:
             place = self._places.setdefault(cell, _Place())
             place.summands.add(None if summand is None else int(summand))
-            is_counter = len(place.summands) == 1 and None not in place.summands
-            before = place.needed if is_counter else len(place.programs)
-            self._is_fixed &= bool(place.known(clock, before).all())
+            self._is_fixed &= bool(place.known(clock, place.fixed_count).all())
             self._count_numbers(clock.size)
             place.programs.append(program)
             place.steps.append(int(self._steps[program]))

@@ -181,26 +181,27 @@ def _judge_access(bound: BoundCall, access: Access) -> _Finding:
             f"argument {tensor.name} is a pointer that was not recorded", evaluating=False
         )
     possible_wrap = bound.may_wrap(access)
-    if possible_wrap is not None and not _is_ideal(bound, access, possible_wrap[1]):
+    if possible_wrap is not None and (
+        _is_left_to_evaluation(bound, access, possible_wrap[1]) or overflow.wraps(bound, access)
+    ):
         return _judge_wrapping_access(bound, access, tensor, *possible_wrap)
     if given.is_impossible:
         return _InsideTensor("interval", reached=False)
     return _compare_ranges(bound, access, tensor, given)
 
 
-def _is_ideal(bound: BoundCall, access: Access, decision: Refuted | Unknown) -> bool:
-    """Return whether no wrapped integer affects an access, although one may be computed.
+def _is_left_to_evaluation(bound: BoundCall, access: Access, wrap: Refuted | Unknown) -> bool:
+    """Return whether an evaluation decides an access, so that no proof of its integers is tried.
 
-    False, without a proof, if an evaluation decides the access anyway: all contents that it depends
-    on were recorded, and formulas do not cover its arithmetic or leave only untracked values open.
+    All contents that it depends on were recorded, and formulas do not cover its arithmetic, or the
+    point where that wraps assumes untracked values alone.
     """
-    if not bound.contents.read_by(feeding(access.op, bound.call.module)):
-        if isinstance(decision, Unknown):
-            return False
-        doubts = bound.doubts(decision.model)
-        if doubts and not doubts.unrecorded:
-            return False
-    return not overflow.wraps(bound, access)
+    if bound.contents.read_by(feeding(access.op, bound.call.module)):
+        return False  # some contents were not recorded
+    if isinstance(wrap, Unknown):
+        return True
+    doubts = bound.doubts(wrap.model)
+    return bool(doubts) and not doubts.unrecorded
 
 
 def _judge_wrapping_access(

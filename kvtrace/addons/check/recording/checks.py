@@ -181,20 +181,17 @@ class Checks(LaunchCopier[_CheckedCopies]):
             graphs, replay = begun.replay
             graphs.after(replay, begun.stream)
             copies: list[Copied] = [replay.before, replay.after]
-            self._launches[number] = None
+            self._launches[number] = None  # `launches` replaces it by the launch's row
             self._nodes.append(_CheckedCopies(number, begun.needed.size, copies, begun=begun))
             return number
-        copies_taken = _CheckedCopies(
-            number, begun.needed.size, [begun.before], begun=begun, lost=True
-        )
+        after: Copied | None = None
         try:
             spans = _addresses_and_sizes(begun.needed.after)
             after = self._copied(begun.kind, spans, begun.stream, patient=True) if spans else ()
-            if after is not None:
-                copies_taken.copies.append(after)
-                copies_taken.lost = False
-        finally:  # even a useless copy must arrive before its room is reused
-            self._await(copies_taken)
+        finally:  # without `after`, too, the first copy must arrive before its room is reused
+            copies = [begun.before] if after is None else [begun.before, after]
+            lost, size = after is None, begun.needed.size
+            self._await(_CheckedCopies(number, size, copies, lost, begun=begun))
         return number
 
     def drop(self, begun: BegunCopies) -> None:
@@ -230,7 +227,7 @@ class Checks(LaunchCopier[_CheckedCopies]):
             launch = self._launches.get(node.number)
             copies = [copy for copy in node.copies if isinstance(copy, Copy)]
             if launch is None or not all(copy.done for copy in copies):
-                continue
+                continue  # the launch has no row yet, or its graph was not replayed
             assert node.begun is not None
             assert node.begun.replay is not None
             graphs, replay = node.begun.replay
