@@ -7,6 +7,7 @@ does its access before the other lane's access, which comes first in the program
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -14,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from kvtrace.evaluate import Storage, TensorArgument
+from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.memory import Memory
 from kvtrace.evaluate.requests import Request
@@ -41,11 +42,12 @@ from kvtrace.verdicts.rules.fills import Numbers, evaluated, with_contents
 _MADE_UP_NUMBERS: Final = range(1, 128)
 """Made-up numbers: their count is a prime, so numbers at strides of powers of two differ."""
 _SAME_VALUE: Final = "lanes that store to the same byte store the same value in the replay"
+
 #: Limit of pairs of executions that are run in another order.
 _MAX_CANDIDATES: Final = 4
 _NOT_MET: Final = "no two lanes accessed the same byte in the replay"
 _DEPENDENT: Final = "one lane stores a value that depends on what the other lane loads"
-
+_TOO_LARGE: Final = "it stores too many bytes to compare"
 _TRIAL_NUMBERS: Final = (400.0, -400.0, float("nan"))
 """Numbers loaded by one lane to find out whether another lane's stored value depends on them."""
 
@@ -74,46 +76,55 @@ def find_race(
 
     """
 
-    def race_at(first_run: ProgramRun) -> Witness | str:
-        reason = _NOT_MET
-        call = place.bound.call
-        for left, right in _candidates(call.module, first_run.visits, ops, differ):
-            stores = first_run.single_thread_stores if is_by_one_thread else None
-            overtaking = Overtaking(left, right, is_repeated, stores)
-            if _depends_on_load(first_run.place, overtaking):
-                reason = _DEPENDENT
-                continue
-            second_run = ReorderedRun(first_run.place, overtaking).run()
-            if second_run.failure or not second_run.is_same:
-                reason = second_run.failure or _DEPENDENT
-                continue
-            is_same = second_run.has_same_result_as(first_run)
-            if is_same is None:
-                return "it stores too many bytes to compare"
-            if not is_same:
-                first, second = (side.touch(call, place.program) for side in (left, right))
-                return Witness(first, second, first_run.place.byte)
-            reason = "both orders of the lanes gave the same result in the replay"
-        return reason
+    def run_at(byte: int) -> ProgramRun:
+        return ProgramRun(replace(place, byte=byte), ops, barriers_hold=barriers_hold).run()
 
-    first_run = ProgramRun(place, ops, barriers_hold=barriers_hold).run()
+    def race_in(run: ProgramRun) -> Witness | str:
+        outcome: Witness | str = _NOT_MET
+        single_thread_stores = run.single_thread_stores if is_by_one_thread else None
+        candidates = _candidates(place.bound.call.module, run.visits, ops, differ)
+        for left, right in islice(candidates, _MAX_CANDIDATES):
+            overtaking = Overtaking(left, right, is_repeated, single_thread_stores)
+            outcome = _compare_orders(run, overtaking)
+            if isinstance(outcome, Witness) or outcome == _TOO_LARGE:
+                return outcome
+        return outcome
+
+    first_run = run_at(place.byte)
     if first_run.failure:
         return first_run.failure
-    result = race_at(first_run)
+    outcome = race_in(first_run)
     for byte in first_run.meeting_bytes():
-        if isinstance(result, Witness):
+        if isinstance(outcome, Witness):
             break
-        other_place = replace(place, byte=byte)
-        other = race_at(ProgramRun(other_place, ops, barriers_hold=barriers_hold).run())
-        result = result if other == _NOT_MET else other
-    return result
+        other_outcome = race_in(run_at(byte))
+        if other_outcome != _NOT_MET:
+            outcome = other_outcome
+    return outcome
+
+
+def _compare_orders(first_run: ProgramRun, overtaking: Overtaking) -> Witness | str:
+    """Run with one lane ahead of the other; return a witness if results differ, else the reason."""
+    place = first_run.place
+    if _depends_on_load(place, overtaking):
+        return _DEPENDENT
+    second_run = ReorderedRun(place, overtaking).run()
+    if second_run.failure or not second_run.is_same:
+        return second_run.failure or _DEPENDENT
+    has_same_result = second_run.has_same_result_as(first_run)
+    if has_same_result is None:
+        return _TOO_LARGE
+    if has_same_result:
+        return "both orders of the lanes gave the same result in the replay"
+    lanes = overtaking.first, overtaking.second
+    first, second = (lane.touch(place.bound.call, place.program) for lane in lanes)
+    return Witness(first, second, place.byte)
 
 
 def _candidates(
     module: Module, visits: Sequence[Visit], ops: tuple[Op, Op], differ: Differ
 ) -> Iterator[tuple[LaneVisit, LaneVisit]]:
     """Yield pairs of lanes that touch the byte with no barrier and no other store between them."""
-    count = 0
     for position, earlier in enumerate(visits):
         for later in visits[position + 1 :]:
             if later.phase != earlier.phase:
@@ -124,9 +135,6 @@ def _candidates(
                 lane_pair = _first_differing_lanes(earlier, later, differ)
                 if lane_pair is not None:
                     yield lane_pair
-                    count += 1
-                    if count == _MAX_CANDIDATES:
-                        return
             if effect_of(later.op) != "load":
                 break
 
@@ -148,11 +156,12 @@ def _first_differing_lanes(
     left: Visit, right: Visit, differ: Differ
 ) -> tuple[LaneVisit, LaneVisit] | None:
     """Return the first lanes of two visits whose threads may run in any order, else None."""
-    for left_lane in left.lanes[:64]:
-        for right_lane in right.lanes[-64:][::-1]:
-            if differ(LaneVisit(left, left_lane), LaneVisit(right, right_lane)):
-                return LaneVisit(left, left_lane), LaneVisit(right, right_lane)
-    return None
+    lane_pairs = (
+        (LaneVisit(left, left_lane), LaneVisit(right, right_lane))
+        for left_lane in left.lanes[:64]
+        for right_lane in right.lanes[-64:][::-1]
+    )
+    return next((pair for pair in lane_pairs if differ(*pair)), None)
 
 
 def _depends_on_load(place: WatchedByte, overtaking: Overtaking) -> bool:
@@ -172,7 +181,8 @@ def _depends_on_load(place: WatchedByte, overtaking: Overtaking) -> bool:
 #
 # Two lanes that store different bytes to one place leave those of the later one. If lanes update
 # values that they load, one lane's update is put into memory before the other lane's load: if that
-# lane then stores another value, one of the updates is lost.
+# lane then stores another value, one of the updates is lost. Example: two lanes add 1 to the same
+# 0, and both store 1; with the first lane's 1 in memory, the second lane stores 2.
 
 
 class Conflict(Struct, frozen=True):
@@ -229,84 +239,89 @@ def _execution(request: Request, values: Any) -> _StoreExecution:
     )
 
 
-class _WatchedMemory(Memory):
-    """A memory that compares executions of one store until a conflict is found."""
+class _Overlap(Struct, frozen=True):
+    """Two lanes (positions among the active lanes) that share bytes in a numbered execution."""
 
-    def __init__(self, before: Memory, launch: Launch, watch: _StoreWatch) -> None:
-        super().__init__(launch.arguments, before.written)
+    execution: int
+    stored: _StoreExecution
+    left: int
+    right: int
+
+
+class _WatchedMemory(Memory):
+    """A memory whose watch sees the executions of one store."""
+
+    def __init__(self, launch: Launch, watch: _StoreWatch) -> None:
+        super().__init__(launch.arguments, launch.memory.written)
         self._watch = watch
 
     def load(
         self, op: Op, scope: Scope, pointer: Any, mask: Any, other: Any, type_: ValueType
     ) -> Any:
-        """Load; for the watched load of a replay, one lane's update is in memory meanwhile."""
-        watch = self._watch
-        if op is not watch.load:
+        """Load; in the replayed execution, the left lane's update is in memory meanwhile."""
+        watch, replayed = self._watch, self._watch.replayed
+        watch.loads += op is watch.load
+        if op is not watch.load or replayed is None or watch.loads != replayed.execution:
             return super().load(op, scope, pointer, mask, other, type_)
-        watch.loads += 1
-        first_update = watch.first
-        if first_update is None or watch.loads != watch.at:
-            return super().load(op, scope, pointer, mask, other, type_)
-        start, update_bytes = first_update
-        assert watch.storage is not None
-        data = self.bytes_of(watch.storage)
-        saved = data[start : start + len(update_bytes)].copy()
-        data[start : start + len(update_bytes)] = update_bytes
+        start = int(replayed.stored.starts[replayed.left])
+        update = replayed.stored.bytes[replayed.left]
+        data = self.bytes_of(replayed.stored.request.tensor.storage)
+        saved = data[start : start + len(update)].copy()
+        data[start : start + len(update)] = update
         loaded = super().load(op, scope, pointer, mask, other, type_)
         if isinstance(loaded, np.ndarray):
             loaded = loaded.copy()
-        data[start : start + len(update_bytes)] = saved
+        data[start : start + len(update)] = saved
         return loaded
 
     def write(self, request: Request, values: Any) -> None:
-        """Store, and compare two orders of the lanes if the op is the watched store."""
-        watch = self._watch
-        if request.op is watch.store:
-            watch.stores += 1
-            if watch.first is not None and watch.stores == watch.at:
-                watch.after = _execution(request, values)
-            elif watch.first is None and watch.shown_conflict is None:
-                watch.compare_lanes(_execution(request, values))
+        """Store, after the watch has seen it if the op is the watched store."""
+        if request.op is self._watch.store:
+            self._watch.see(request, values)
         super().write(request, values)
 
 
 class _StoreWatch(Instrument):
-    """An instrument of one run that searches for conflicts of `store`, or replays an update.
+    """An instrument of one run that searches for conflicts of `store`, or replays an overlap.
 
-    A replay writes `first`, the address and bytes of one lane's update, before execution number
-    `at` of the load, and records the lanes' stores in `after`. `meets` has the first execution with
-    overlapping lanes, and two of these.
+    A search sets `overlap`, the first two lanes that share bytes, and `conflict`, the first that
+    store different bytes there. A replay of `replayed` sets `stored_after`, the lanes' stores after
+    a load that saw the left lane's update.
     """
 
-    def __init__(self, store: Op, load: Op | None) -> None:
+    def __init__(self, store: Op, load: Op | None, replayed: _Overlap | None = None) -> None:
         super().__init__()
-        self.store = store
-        self.load = load
-        self.shown_conflict: Conflict | None = None
-        self.meets: tuple[int, _StoreExecution, int, int] | None = None
-        self.first: tuple[int, NDArray[np.uint8]] | None = None
-        self.storage: Storage | None = None
-        self.at = self.loads = self.stores = 0
-        self.after: _StoreExecution | None = None
+        self.store, self.load, self.replayed = store, load, replayed
+        self.stores = self.loads = 0
+        self.conflict: Conflict | None = None
+        self.overlap: _Overlap | None = None
+        self.stored_after: _StoreExecution | None = None
 
     def begin(self, launch: Launch, values: list[Any]) -> None:
         """Replace the launch's memory by one that is watched."""
         del values
-        launch.memory = _WatchedMemory(launch.memory, launch, self)
+        launch.memory = _WatchedMemory(launch, self)
 
-    def compare_lanes(self, stored: _StoreExecution) -> None:
-        """Record the first two lanes that meet, and the first two that store different bytes."""
+    def see(self, request: Request, values: Any) -> None:
+        """Compare two orders of the lanes, or keep the replayed execution."""
+        self.stores += 1
+        if self.replayed is None and self.conflict is None:
+            self._compare_lanes(_execution(request, values))
+        elif self.replayed is not None and self.stores == self.replayed.execution:
+            self.stored_after = _execution(request, values)
+
+    def _compare_lanes(self, stored: _StoreExecution) -> None:
         order = np.argsort(stored.starts, kind="stable")
         overlapping = np.flatnonzero(np.diff(stored.starts[order]) < stored.bytes.shape[1])
         if not len(overlapping):
             return
-        if self.meets is None:
+        if self.overlap is None:
             left, right = sorted((int(order[overlapping[0]]), int(order[overlapping[0] + 1])))
-            self.meets = self.stores, stored, left, right
+            self.overlap = _Overlap(self.stores, stored, left, right)
         pair = _lanes_with_different_bytes(stored, order)
         if pair is not None:
             left, right = sorted(pair)
-            self.shown_conflict = stored.conflict(left, right)
+            self.conflict = stored.conflict(left, right)
 
 
 def _lanes_with_different_bytes(
@@ -341,48 +356,34 @@ def conflict_of(
     arguments = with_contents(bound.call.arguments, _contents_for(bound))
     reason = "two lanes that access the same byte by formulas did not do so in the replay"
     for program in programs:
-        watch = _StoreWatch(store, load)
-        failure = evaluated(bound.call, arguments, watch, program)
-        if watch.shown_conflict is not None:
-            return watch.shown_conflict
-        if watch.meets is None:
+        search = _StoreWatch(store, load)
+        failure = evaluated(bound.call, arguments, search, program)
+        if search.conflict is not None:
+            return search.conflict
+        if search.overlap is None:
             reason = failure or reason
             continue
         reason = _SAME_VALUE
         if load is not None:
-            conflict = _lost_update(bound, watch, arguments, program)
+            replay = _StoreWatch(store, load, replayed=search.overlap)
+            evaluated(bound.call, arguments, replay, program)
+            conflict = _lost_update(search.overlap, replay.stored_after)
             if conflict is not None:
                 return conflict
     return reason
 
 
-def _lost_update(
-    bound: BoundCall, first_run: _StoreWatch, arguments: Any, program: int
-) -> Conflict | None:
-    """Replay with one lane's update in memory before the other lane's load.
-
-    Returns the conflict if the other lane then stores another value, else None.
-    """
-    assert first_run.meets is not None
-    execution, first_execution, left, right = first_run.meets
-    watch = _StoreWatch(first_run.store, first_run.load)
-    watch.at, watch.storage = execution, first_execution.request.tensor.storage
-    watch.first = int(first_execution.starts[left]), first_execution.bytes[left]
-    evaluated(bound.call, arguments, watch, program)
-    replayed_execution = watch.after
-    if replayed_execution is None or not np.array_equal(
-        replayed_execution.lanes, first_execution.lanes
-    ):
+def _lost_update(overlap: _Overlap, replayed: _StoreExecution | None) -> Conflict | None:
+    """Return the conflict if the right lane stores another value after the left lane's update."""
+    stored, right = overlap.stored, overlap.right
+    if replayed is None or not np.array_equal(replayed.lanes, stored.lanes):
         return None
-    if not np.array_equal(replayed_execution.starts, first_execution.starts):
+    if not np.array_equal(replayed.starts, stored.starts):
         return None
-    if np.array_equal(replayed_execution.bytes[right], first_execution.bytes[right]):
+    if np.array_equal(replayed.bytes[right], stored.bytes[right]):
         return None
-    conflict = first_execution.conflict(left, right, is_update=True)
-    return replace(
-        conflict,
-        values=(first_execution.values[right].item(), replayed_execution.values[right].item()),
-    )
+    values = stored.values[right].item(), replayed.values[right].item()
+    return replace(stored.conflict(overlap.left, right, is_update=True), values=values)
 
 
 def _contents_for(bound: BoundCall) -> Any:
@@ -399,13 +400,13 @@ def _contents_for(bound: BoundCall) -> Any:
         if isinstance(argument := bound.call.arguments[access.argument], TensorArgument)
     }
     deciding_names = {
-        argument_.name
-        for argument_ in bound.call.arguments
-        if isinstance(argument_, TensorArgument) and argument_.storage in storages
+        tensor.name
+        for tensor in bound.call.arguments
+        if isinstance(tensor, TensorArgument) and tensor.storage in storages
     }
     is_lost = any(
-        argument_.op.index in deciding_loads and argument_.argument is None
-        for argument_ in bound.summary.accesses
+        access.op.index in deciding_loads and access.argument is None
+        for access in bound.summary.accesses
     )
 
     def numbers(argument: TensorArgument) -> Numbers:
