@@ -136,6 +136,7 @@ def _range_text(row: EnvelopeRow) -> str:
 
 
 def _ends(row: EnvelopeRow) -> Iterator[str]:
+    """Yield words: if 4,096 is proven, "overflow" at 4,097, but "overflow from 5,000" at 5,000."""
     if row.first_bad == row.recorded and row.contract is None:
         yield "already bad"
     elif row.first_bad is not None and row.first_bad - 1 != row.high:

@@ -40,8 +40,7 @@ _OP = re.compile(
 )
 _BLOCK_LABEL = re.compile(_LABEL, re.ASCII)
 _BLOCK_ARGUMENT = re.compile(_NAME, re.ASCII)
-_LINE_OF_ALIAS = re.compile(r"\n[#!]")
-_ALIAS = re.compile(r"[#!][A-Za-z_][\w$]*+(?:\.[\w$]++)*+[ ]=", re.ASCII)
+_ALIAS = re.compile(r"\n[#!][A-Za-z_][\w$]*+(?:\.[\w$]++)*+[ ]=", re.ASCII)
 # Texts that repeat from op to op; each begins with other characters.
 _PROPERTIES = re.compile(r"\s*<\{.*?\}>", re.ASCII)
 _SIGNATURE = re.compile(r"\s*:\s*\([^\n]*?(?= loc\()")
@@ -188,15 +187,11 @@ class _Parser(AttributeReader):
             yield name, match
 
     def _alias_starts(self) -> dict[str, int]:
-        starts = [match.start() + 1 for match in _LINE_OF_ALIAS.finditer(self.text)]
-        if self.text[:1] in ("#", "!"):
-            starts.insert(0, 0)
         named: dict[str, int] = {}
-        for start in starts:
-            match = _ALIAS.match(self.text, start)
-            if not match:
-                continue
-            name = match.group()[:-2]
+        for match in _ALIAS.finditer(
+            "\n" + self.text
+        ):  # a match starts where its name does in text
+            name, start = match.group()[1:-2], match.start()
             if name in named:
                 self.fail(f"alias {name} is defined twice", start)
             named[name] = start

@@ -116,11 +116,8 @@ class _Reader:
         """Return the fused sum of two terms; None if none of them is a product that is fused."""
         if element.name == "bf16" and self._backend == "hip":
             return None  # computed in float32, and rounded
-        product = (
-            None if self._is_fused_in_ptx(total) is False
-            else self._fused_operand(element, total, *terms)
-        )  # fmt: skip
-        if product is None:
+        product = self._fused_operand(element, total, *terms)
+        if product is None or self._is_fused_in_ptx(total) is False:
             return None
         addend = terms[1 - product]
         if addend.op is not None:

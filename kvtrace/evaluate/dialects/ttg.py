@@ -98,7 +98,10 @@ def local_pick(op: Op, _compiler: Compiler) -> Step:
             if index.size and not 0 <= index.min() <= index.max() < view.offsets.shape[axis - 1]:
                 unknown = Unknown(frozenset({f"an element beyond a view ({place(op)})"}))
             else:
-                view = _picked(view, index, axis)
+                # Of the places [[5, 6, 7]] of one program, the index [[2, 0]] picks [[7, 5]].
+                indices = list(np.indices(index.shape, sparse=True))
+                indices[axis] = index
+                view = replace(view, picked=view.places[tuple(indices)])
                 if stored is not None and len(np.unique(view.places)) < view.places.size:
                     unknown = Unknown(frozenset({f"elements of one place ({place(op)})"}))
         if stored is None:
@@ -108,16 +111,6 @@ def local_pick(op: Op, _compiler: Compiler) -> Step:
             scope.launch.shared.write(op, scope, view, value, value_type(stored.type))
 
     return step
-
-
-def _picked(view: SharedView, index: Array, axis: int) -> SharedView:
-    """Return a view's elements at `index` along an axis, of which axis 0 is that of programs.
-
-    Of the places [[5, 6, 7]] of one program, the index [[2, 0, 2]] along axis 1 picks [[7, 5, 7]].
-    """
-    axes = list(np.indices(index.shape, sparse=True))
-    axes[axis] = index
-    return replace(view, picked=view.places[tuple(axes)])
 
 
 def view_step(op: Op, change: Callable[[Array], Array]) -> Step:

@@ -24,7 +24,7 @@ from kvtrace.symbolic.meanings.invariants import Bound, proven_bounds
 from kvtrace.symbolic.meanings.merging import as_number, as_truth, same
 from kvtrace.symbolic.meanings.tt_memory import moved
 from kvtrace.symbolic.summary import BlockPointer, CarriedInteger, Formula, Loop, Pointer
-from kvtrace.symbolic.terms import ZERO, Key, Substitution, Symbol, Term, signed_range
+from kvtrace.symbolic.terms import ZERO, Atom, Key, Substitution, Symbol, Term, signed_range
 from kvtrace.symbolic.walk import Walk
 
 _FARTHEST = 1 << 62
@@ -72,6 +72,7 @@ class CarriedValues:
             ]
             for position, (value, formula) in enumerate(zip(arguments, initial, strict=True))
         ]
+        self._all_slots = [slot for parts in self._slots for slot in parts]
         self._unfollowed_positions: set[int] = set()
 
     def _slot(self, value: Value, position: int, part: int, initial: Term) -> _CarriedNumber:
@@ -92,7 +93,7 @@ class CarriedValues:
         `run` visits the body and returns the yielded formulas; `running` is called after `run`, and
         returns the condition that a trip is executed.
         """
-        slots = [slot for parts in self._slots for slot in parts]
+        slots = self._all_slots
         if not slots and not any(isinstance(formula, BlockPointer) for formula in self._initial):
             return  # a descriptor has no numbers here, but may be another one after a trip
         walk = self._walk
@@ -160,12 +161,7 @@ class CarriedValues:
 
         Then find bounds that are terms of the trip.
         """
-        solved: dict[Symbol, Term | int] = {
-            number.placeholder: number.inside
-            for parts in self._slots
-            for number in parts
-            if number.inside is not None
-        }
+        solved = self._terms_in_trip()
         ranges: _Ranges = {number: (number.initial.low, number.initial.high) for number in numbers}
         for attempt in range(2 * _WIDENINGS):
             wider_ranges = self._widened(ranges, solved, up_to_types=attempt >= _WIDENINGS)
@@ -177,7 +173,7 @@ class CarriedValues:
         self._find_bounds(numbers, ranges, Substitution(solved), running)
 
     def _widened(
-        self, ranges: _Ranges, solved: Mapping[Symbol, Term | int], *, up_to_types: bool
+        self, ranges: _Ranges, solved: Mapping[Atom, Term | int], *, up_to_types: bool
     ) -> _Ranges | None:
         """Return the numbers' ranges before or after a trip; None if no number leaves its range.
 
@@ -220,8 +216,7 @@ class CarriedValues:
 
     def integers(self) -> tuple[CarriedInteger, ...]:
         """Return the integers for which no formula of the trip was found."""
-        slots = [slot for parts in self._slots for slot in parts]
-        inside = Substitution({s.placeholder: s.inside for s in slots if s.inside is not None})
+        inside = Substitution(self._terms_in_trip())
         return tuple(
             CarriedInteger(
                 self._symbol_within(slot, slot.bounds),
@@ -229,7 +224,7 @@ class CarriedValues:
                 slot.initial,
                 (slot.placeholder.key, self._key_after(slot)),
             )
-            for slot in slots
+            for slot in self._all_slots
             if slot.bounds is not None and slot.outcome is not None
         )
 
@@ -237,6 +232,9 @@ class CarriedValues:
         symbol = slot.placeholder
         low, high = max(bounds[0], symbol.low), min(bounds[1], symbol.high)
         return Symbol(symbol.kind, symbol.key, low, max(low, high), symbol.at)
+
+    def _terms_in_trip(self) -> dict[Atom, Term | int]:
+        return {s.placeholder: s.inside for s in self._all_slots if s.inside is not None}
 
     # -- using them ------------------------------------------------------------------------------
 

@@ -80,10 +80,7 @@ def _wait(loop: Op) -> tuple[Op, Op] | None:
 
 @dataclass
 class _Place:
-    """The changes of a place in their order: program, step and clock, and the values between.
-
-    Waits end after the first `needed` changes.
-    """
+    """The changes of a place in order, the values between, and after how many all waits end."""
 
     programs: list[int] = field(default_factory=list)
     steps: list[int] = field(default_factory=list)

@@ -62,7 +62,7 @@ class ByContents:
 
     def is_about(self, atoms: Iterable[Atom]) -> bool:
         """Return whether any of the atoms is a recorded integer."""
-        return any(self._is_recorded(atom) for atom in atoms)
+        return bool(self._recorded(atoms))
 
     def prove(self, claim: Condition, given: Sequence[Condition], seconds: float) -> Decision:
         """Decide, for the recorded contents, whether a claim holds wherever the conditions hold.
@@ -95,7 +95,7 @@ class ByContents:
 
     def selecting_symbols(self, atoms: Iterable[Atom]) -> frozenset[Symbol]:
         """Return the programs, trips and lanes that select the recorded integers among atoms."""
-        recorded = [atom for atom in atoms if isinstance(atom, Symbol) and self._is_recorded(atom)]
+        recorded = self._recorded(atoms)
         return self.values.free(
             frozenset(recorded).union(*(index.atoms() for atom in recorded for index in atom.at))
         )
@@ -110,12 +110,9 @@ class ByContents:
                     numbers[atom] = low
         return Substitution(numbers)
 
-    def _is_recorded(self, atom: Atom) -> bool:
-        return (
-            isinstance(atom, Symbol)
-            and atom.kind == "content"
-            and self._contents.recorded(atom) is not None
-        )
+    def _recorded(self, atoms: Iterable[Atom]) -> list[Symbol]:
+        contents = (a for a in atoms if isinstance(a, Symbol) and a.kind == "content")
+        return [symbol for symbol in contents if self._contents.recorded(symbol) is not None]
 
     def rows(
         self, symbols: frozenset[Symbol], filters: tuple[Condition, ...]
@@ -238,13 +235,8 @@ class ByContents:
 
     def _divisors(self, atoms: Iterable[Atom]) -> list[tuple[int, Symbol]]:
         """Return (divisor, symbol) pairs whose quotient or remainder selects an index."""
-        recorded = [
-            candidate
-            for candidate in atoms
-            if isinstance(candidate, Symbol) and self._is_recorded(candidate)
-        ]
         pairs = []
-        indices = (index for symbol in recorded for index in symbol.at)
+        indices = (index for symbol in self._recorded(atoms) for index in symbol.at)
         for atom in in_order(frozenset().union(*(index.atoms() for index in indices))):
             if not isinstance(atom, Quotient | Remainder):
                 continue
