@@ -91,7 +91,7 @@ class _Place:
 
     @property
     def fixed_count(self) -> int:
-        """How many of the first changes each later one must follow, for the same values in between.
+        """The number of first changes that each later one must follow, for the same values between.
 
         In each order of its changes, a counter to which all add 1 is 1, 2, 3 …: only the first
         `needed` must stay first. Of +1 and +2, the first decides whether 1 or 2 is seen: all.
