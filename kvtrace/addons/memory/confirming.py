@@ -160,7 +160,8 @@ def confirmed_text(confirmation: Confirmation, place: str | None) -> str:
     memory = "fresh memory" if place is None else f"the memory that {place} allocates"
     return {
         "changes": f"What the program prints depends on {memory}: {confirmation.evidence}",
-        "same": f"Output and exit code are the same, whatever {memory} has.",
+        "same": f"Output and exit code are the same with NaN and with zeros in {memory}; a maximum "
+        "or a comparison may hide NaN.",
         "varies": "Not known: the program's output also varies between two runs with the same "
         f"filling: {confirmation.evidence}",
         "unfilled": f"Not known: the program made no tensor of {memory}."

@@ -27,6 +27,11 @@ scratch = torch.empty(1000, device="cuda")
 doubled[(1,)](x, y, int(sys.argv[1]), BLOCK=128)
 if "printed" in sys.argv:
     print(y.tolist())
+if "parts" in sys.argv:
+    numbers = torch.empty(2, dtype=torch.complex64, device="cuda").imag
+    gaps = torch.empty_strided((4,), (2,), device="cuda").as_strided((7,), (1,))[1::2]
+    packed = torch.empty(4, dtype=torch.uint5, device="cuda").view(torch.uint8)
+    print(*(part.tolist() for part in (numbers, gaps, packed)))
 print("sum", float(y.sum()), random.random() if "random" in sys.argv else "")
 """
 
@@ -58,6 +63,11 @@ def test_a_result_that_is_left_out_changes_what_is_printed(confirmed):
 def test_a_whole_result_is_the_same_whatever_memory_had(confirmed):
     code, answer = confirmed("100")
     assert (code, answer["answer"], answer["evidence"]) == (0, "same", "")
+
+
+def test_every_part_of_fresh_memory_is_filled(confirmed):
+    _, answer = confirmed("100", "parts")
+    assert "[nan, nan] [nan, nan, nan] [255, 255, 255, 255]" in answer["evidence"]
 
 
 @pytest.mark.night("5 s; a line that allocates nothing is asked for at each push")

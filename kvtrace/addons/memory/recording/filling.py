@@ -107,12 +107,22 @@ def _is_between(file: str) -> bool:
 
 
 def _fill(tensor: Any, torch: Any, how: str) -> None:
-    dtype = tensor.dtype
-    value: Any = 0
-    if how == "nan" and dtype != torch.bool:
-        is_float = dtype.is_floating_point or dtype.is_complex
-        value = float("nan") if is_float else torch.iinfo(dtype).max
-    elif how == "nan":
-        value = True
+    """Fill a new tensor, and between its elements if it has its storage for itself."""
+    storage, dtype = tensor.untyped_storage(), tensor.dtype
+    places = zip(tensor.shape, tensor.stride(), strict=True)
+    extent = 1 + sum((size - 1) * stride for size, stride in places)
+    whole = tensor
+    if tensor.numel() and extent * dtype.itemsize == storage.nbytes():
+        whole = tensor.as_strided((extent,), (1,), 0)
     with torch.no_grad():
-        tensor.fill_(value)
+        try:
+            whole.fill_(_unlikely_number(dtype, torch) if how == "nan" else 0)
+        except (NotImplementedError, TypeError):  # types of less than a byte, as torch.uint5
+            whole.view(torch.uint8).fill_(255 if how == "nan" else 0)
+
+
+def _unlikely_number(dtype: Any, torch: Any) -> float | complex:
+    """Return NaN, or a type's largest number."""
+    if dtype.is_floating_point or dtype == torch.bool:
+        return float("nan")
+    return complex("nan+nanj") if dtype.is_complex else int(torch.iinfo(dtype).max)
