@@ -159,8 +159,9 @@ def _read_as_unsigned(module: Module) -> Iterator[Op]:
 
 def reads_unsigned(op: Op) -> bool:
     """Return whether an op reads its operands' bits as unsigned numbers, and mixes no bits."""
-    is_comparison = operator_of(op) == "compare" and integer_bits(op.operands[0].type) is not None
-    return op.name in UNSIGNED or (is_comparison and is_unsigned(op))
+    if operator_of(op) == "compare" and integer_bits(op.operand("left").type) is not None:
+        return is_unsigned(op)
+    return op.name in UNSIGNED
 
 
 def _is_truncated(value: Value) -> bool:
