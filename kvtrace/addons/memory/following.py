@@ -18,11 +18,10 @@ from msgspec import Struct
 from kvtrace.addons.memory.events import Allocated, Event, Freed, Launched, Operated
 from kvtrace.addons.memory.lives import Birth, Life, Lives, Place
 from kvtrace.addons.memory.moves import made_of
-from kvtrace.addons.memory.operator_effects import Operator, OperatorTensor
+from kvtrace.addons.memory.operator_effects import Operator
 from kvtrace.addons.memory.reads import HOST_COPIED, UNSEEN_COPIED, Answered, Reads
 from kvtrace.addons.memory.states import Effect, Spoiling, State
 from kvtrace.metrics.byte_ranges import NOTHING, ByteRanges
-from kvtrace.schema.errors import DamagedFile
 
 _ELSEWHERE: Final = "a kernel stored at addresses that it made of integers or loaded from memory"
 _OTHERWISE: Final = "the tensors lie otherwise in their storage than at the call's first launch"
@@ -218,7 +217,7 @@ class Follower:
                 yield begin, begin + storage.size
                 yield address, address + 1
         elif type(event) is Operated:
-            for tensor, address in _placed(self._operators[event.operator_id], event):
+            for tensor, address in self._operators[event.operator_id].placed(event):
                 begin = address - tensor.offset_bytes
                 yield begin, begin + max(tensor.storage_bytes, 1)
         elif type(event) is Allocated:
@@ -358,7 +357,7 @@ class Follower:
         self._note_undeclared(operator, event)
         unwritten: dict[int, _Unwritten] = {}
         written: list[tuple[Life, int]] = []
-        for index, (tensor, address) in enumerate(_placed(operator, event)):
+        for index, (tensor, address) in enumerate(operator.placed(event)):
             effect = operator.effects.writes[index]
             begin = address - tensor.offset_bytes
             life = self.lives.at(begin, tensor.storage_bytes)
@@ -379,7 +378,7 @@ class Follower:
             self._pass_on(event.operator_id, operator, unwritten, written)
 
     def _note_undeclared(self, operator: Operator, event: Operated) -> None:
-        begins = [address - tensor.offset_bytes for tensor, address in _placed(operator, event)]
+        begins = [address - tensor.offset_bytes for tensor, address in operator.placed(event)]
         tensors = list(zip(operator.tensors, begins, strict=True))
         declared = {begin for tensor, begin in tensors if tensor.role in ("written", "created")}
         for index, (tensor, begin) in enumerate(tensors):
@@ -489,14 +488,3 @@ class Follower:
     def _moves(self, place: Place) -> bool:
         """Return whether a place is that of an operator that passes on values."""
         return place.kind == "operator" and self._operators[place.row].effects.moves
-
-
-def _placed(operator: Operator, event: Operated) -> list[tuple[OperatorTensor, int]]:
-    """Return the tensors of an operator with their addresses in a call; raise DamagedFile."""
-    try:
-        return list(zip(operator.tensors, event.addresses, strict=True))
-    except ValueError as error:
-        raise DamagedFile(
-            f"operator {event.operator_id} ({operator.name}) and a call of it have different "
-            "numbers of tensors: operators and operations do not fit together; copy the trace again"
-        ) from error

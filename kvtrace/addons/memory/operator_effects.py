@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,6 +21,10 @@ from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.types import element_of_short_name
 from kvtrace.metrics.byte_ranges import MOST_RANGES, NOTHING, ByteRanges, TooManyRanges
 from kvtrace.metrics.unique_bytes import Repetition
+from kvtrace.schema.errors import DamagedFile
+
+if TYPE_CHECKING:
+    from kvtrace.addons.memory.events import Operated
 
 
 def tensor_bytes(
@@ -225,6 +229,17 @@ class Operator:
     def __post_init__(self) -> None:
         """Set `is_torchs`, which is read at each call."""
         object.__setattr__(self, "is_torchs", self.name.startswith("aten::"))
+
+    def placed(self, call: Operated) -> list[tuple[OperatorTensor, int]]:
+        """Return the tensors with their addresses in a call; raise DamagedFile."""
+        try:
+            return list(zip(self.tensors, call.addresses, strict=True))
+        except ValueError as error:
+            raise DamagedFile(
+                f"operator {call.operator_id} ({self.name}) and a call of it have different "
+                "numbers of tensors: operators and operations do not fit together; copy the trace "
+                "again"
+            ) from error
 
 
 def operator_effects(name: str, tensors: Sequence[OperatorTensor]) -> OperatorEffects:

@@ -24,7 +24,7 @@ from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument
 from kvtrace.ir import Module, Op
 from kvtrace.ir.ops import KINDS, WRITING
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.verdicts.conflicts.parts import Role, changes_nothing, roles_of
+from kvtrace.verdicts.conflicts.parts import Role, roles_of
 from kvtrace.verdicts.conflicts.releases import NO_GAPS, Gaps
 from kvtrace.verdicts.conflicts.schedules import Schedule
 
@@ -157,7 +157,7 @@ class Clocks(Observer):
                 self._release(role.op, program, self._cells, continues=role.kind == "atomic")
         elif role.kind == "store" and role.strong:
             self._overwrite(program, argument.storage, starts)
-        elif role.kind == "atomic" and role.strong and not changes_nothing(role.op):
+        elif role.kind == "atomic" and role.strong and role.changes:
             for start in starts:
                 self._release_unread((argument.storage, int(start)))
 
@@ -210,7 +210,7 @@ class Clocks(Observer):
         self._clocks[ordered_kinds, program, program] = self._steps[program]
         clock = self._clocks[:, program].copy()
         for cell in cells:
-            if changes_nothing(op):
+            if not self._roles[op.index].changes:
                 # An acquire sees by the value that a change came before it, not that this did.
                 self._unread[cell] = np.maximum(self._unread.get(cell, 0), clock)
                 self._count_numbers(clock.size)

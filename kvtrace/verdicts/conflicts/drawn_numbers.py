@@ -14,7 +14,7 @@ from kvtrace.ir.feeding import feeding, feeding_values
 from kvtrace.ir.flow import constant_of, deciding, enclosing_ops, flow_of
 from kvtrace.ir.model import once_per_module
 from kvtrace.ir.ops import BRANCHES, LOOPS, effect_of, operator_of
-from kvtrace.verdicts.conflicts.parts import changes_nothing
+from kvtrace.verdicts.conflicts.parts import roles_of
 from kvtrace.verdicts.conflicts.releases import only_atomic
 
 
@@ -22,7 +22,7 @@ def undecided_atomic(access: Op, module: Module) -> Op | None:
     """Return an atomic by whose result it is open in some order whether an access happens."""
     deciders = [op for op in _read_atomics(module) if op.index in feeding(access, module)]
     for atomic in deciders:
-        if len(deciders) > 1 or not _is_draw(atomic) or _is_mixed(atomic, access, module):
+        if len(deciders) > 1 or not _is_draw(atomic, module) or _is_mixed(atomic, access, module):
             return atomic
     return None
 
@@ -39,11 +39,11 @@ def _read_atomics(module: Module) -> tuple[Op, ...]:
     )
 
 
-def _is_draw(atomic: Op) -> bool:
+def _is_draw(atomic: Op, module: Module) -> bool:
     """Return whether all programs change the place alike, outside of loops."""
     is_constant = constant_of(atomic.operand("value")) is not None
     in_loop = any(op.name in LOOPS for op in enclosing_ops(atomic))
-    return is_constant and not in_loop and not changes_nothing(atomic)
+    return is_constant and not in_loop and roles_of(module).by_op[atomic.index].changes
 
 
 def _is_mixed(atomic: Op, access: Op, module: Module) -> bool:

@@ -27,7 +27,7 @@ from kvtrace.ir.flow import Flow, constant_of, counter_of, deciding, flow_of
 from kvtrace.ir.model import once_per_module
 from kvtrace.ir.ops import CALLS, LOOPS, operator_of
 from kvtrace.verdicts.conflicts.clocks import Cell, Clocks
-from kvtrace.verdicts.conflicts.parts import ADD, Role, changes_nothing, roles_of, updates_by
+from kvtrace.verdicts.conflicts.parts import ADD, Role, roles_of, updates_by
 from kvtrace.verdicts.conflicts.releases import only_atomic
 
 
@@ -57,11 +57,10 @@ def _is_alike_in_all_orders(role: Role, flow: Flow, polls: Mapping[Op, Op]) -> b
 
     It may change memory and release that, unread, as `tl.atomic_add(p, 1)`; or a wait repeats it.
     """
-    changes = role.writes and not changes_nothing(role.op)
-    if not role.strong or (changes and not role.releases):
+    if not role.strong or (role.changes and not role.releases):
         return False
     return not any(map(flow.uses, role.op.results)) or (
-        role.op in polls.values() and role.acquires and not changes
+        role.op in polls.values() and role.acquires and not role.changes
     )
 
 
@@ -171,7 +170,7 @@ class FixedWaits(Clocks):
     ) -> None:
         """Record a change of the cells, if all orders make it there."""
         del continues
-        if changes_nothing(op):
+        if not self._roles[op.index].changes:
             return
         summand = constant_of(op.operand("value")) if updates_by(op, ADD) else None
         self._clocks[self._released_by[op.index], program, program] = self._steps[program]

@@ -40,7 +40,7 @@ class Role(Struct, frozen=True):
 
     `strong`: the op does not race with other strong accesses of its width. `acquires` is only set
     for ops that wait, or whose result is used: a program cannot have waited for a value that it
-    does not read.
+    does not read. An op that `writes` need not be one that `changes` its place: it may add zero.
     """
 
     op: Op
@@ -49,6 +49,7 @@ class Role(Struct, frozen=True):
     strong: bool
     acquires: bool
     releases: bool
+    changes: bool
 
     def clashes(self, other: Role, *, one_width: bool) -> bool:
         """Return whether two programs race if they touch a byte with these ops in no order."""
@@ -94,7 +95,7 @@ def updates_by(op: Op, rmw_op: int) -> bool:
     return effect_of(op) == "atomic" and attribute(op, "atomic_rmw_op") == rmw_op
 
 
-def changes_nothing(op: Op) -> bool:
+def _changes_nothing(op: Op) -> bool:
     """Return whether an atomic leaves its place as it is: it adds zero, or swaps a value for it."""
     if KINDS[op.name].has("expected"):
         old, new = op.operand("expected"), op.operand("value")
@@ -114,7 +115,8 @@ def _role(op: Op, used: bool) -> Role:
     semantics = attribute(op, "sem", None)
     if kind != "atomic" and semantics is None:
         volatile = kind == "load" and bool(attribute(op, "isVolatile", False))
-        return Role(op, kind, kind == "store", volatile, False, False)
+        stores = kind == "store"
+        return Role(op, kind, stores, volatile, False, False, stores)
     is_wide = attribute(op, "scope", 1) != _CTA_SCOPE
     is_polled = waits_for_memory(op) and op.optional("timeout") is None
     return Role(
@@ -125,4 +127,5 @@ def _role(op: Op, used: bool) -> Role:
         acquires=is_wide and (used or is_polled) and semantics in _ACQUIRE,
         releases=is_wide
         and semantics in _RELEASE,  # reductions by descriptors have no order: relaxed
+        changes=kind != "load" and not _changes_nothing(op),
     )
