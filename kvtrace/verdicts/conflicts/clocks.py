@@ -151,15 +151,12 @@ class Clocks(Observer):
         if watched is not None:
             positions = _watched_positions(watched, starts, access.element_bytes)
             self._record_access(role, access.element_bytes, program, argument.storage, positions)
-        if role.releases:
-            self._cells = [(argument.storage, int(start)) for start in starts]
-            if not is_compare_and_swap(access.op):
-                self._release(role.op, program, self._cells, continues=role.kind == "atomic")
-        elif role.kind == "store" and role.strong:
+        if role.kind == "store" and role.strong and not role.releases:
             self._overwrite(program, argument.storage, starts)
-        elif role.kind == "atomic" and role.strong and role.changes:
-            for start in starts:
-                self._release_unread((argument.storage, int(start)))
+        elif role.releases or (role.kind == "atomic" and role.strong):
+            self._cells = [(argument.storage, int(start)) for start in starts]
+            if not is_compare_and_swap(access.op):  # else `swapped` says where it wrote
+                self._change(role, program, self._cells)
 
     def loop(self, op: Op, trips: NDArray[np.int64]) -> None:
         """Record the reason for doubt if a loop's trip count is unknown: it may wait for others."""
@@ -171,12 +168,19 @@ class Clocks(Observer):
         self.doubt = self.doubt or f"the contents that {op.name} waits for were not recorded"
 
     def swapped(self, op: Op, program: int, done: NDArray[np.bool_]) -> None:
-        """Release at the addresses where a compare-and-swap wrote, if it is a releasing op."""
-        if self._roles[op.index].releases:
-            written_cells = [
-                cell for cell, written_cells in zip(self._cells, done, strict=True) if written_cells
-            ]
-            self._release(op, program, written_cells)
+        """Follow the change of the addresses where a compare-and-swap wrote."""
+        role = self._roles[op.index]
+        if role.strong and self.doubt is None:  # else its cells are not known
+            cells = [cell for cell, is_done in zip(self._cells, done, strict=True) if is_done]
+            self._change(role, program, cells)
+
+    def _change(self, role: Role, program: int, cells: Sequence[Cell]) -> None:
+        """Release at cells that an op changes, or continue what was released there."""
+        if role.releases:
+            self._release(role.op, program, cells, continues=role.kind == "atomic")
+        elif role.strong and role.changes:
+            for cell in cells:
+                self._release_unread(cell)
 
     def _join(self, program: int, other: int) -> None:
         groups = self._groups
@@ -212,8 +216,9 @@ class Clocks(Observer):
         for cell in cells:
             if not self._roles[op.index].changes:
                 # An acquire sees by the value that a change came before it, not that this did.
-                self._unread[cell] = np.maximum(self._unread.get(cell, 0), clock)
-                self._count_numbers(clock.size)
+                unread = self._unread.get(cell)
+                self._count_numbers(clock.size if unread is None else 0)
+                self._unread[cell] = clock if unread is None else np.maximum(unread, clock)
                 continue
             # Updates continue the release sequence that they read from: merge the clocks.
             self._release_unread(cell)

@@ -112,6 +112,23 @@ def counted_before_the_release(turn, row, EARLY: tl.constexpr):
 
 
 @triton.jit
+def swapped_before_the_release(turn, row, EARLY: tl.constexpr):
+    """With EARLY, the swap changes nothing, and what releases the store comes after the count."""
+    p = tl.program_id(0)
+    tl.store(row + p, p + 5)
+    if EARLY:
+        tl.atomic_add(turn, 1, sem="relaxed")
+        tl.atomic_add(turn, 0)
+        tl.atomic_cas(turn, -1, 9, sem="relaxed")
+    else:
+        tl.atomic_add(turn, 1, sem="release")
+        tl.atomic_cas(turn, -1, 9, sem="relaxed", scope="cta")
+    while tl.atomic_add(turn, 0) < 4:
+        pass
+    tl.store(row + 8 + p, tl.load(row + (p + 1) % 4))
+
+
+@triton.jit
 def asked_then_set(turn, row, EARLY: tl.constexpr):
     """With EARLY, two programs ask before one sets."""
     if EARLY:
@@ -129,6 +146,9 @@ def numbers_of_programs(turn, row, EARLY: tl.constexpr):
     p, drawn = tl.program_id(0), tl.atomic_add(turn, 1)
     if ((p == 0) & (drawn == 0)) | ((p == 2) & (drawn == 1)) if EARLY else drawn == 2:
         tl.store(row, p + 1)
+
+
+COUNTED = [counted_before_the_release, swapped_before_the_release]
 
 
 def judgments(kernel, early, programs):
@@ -158,7 +178,7 @@ def test_what_no_run_order_may_show_is_never_proven(kernel, early):
     assert verdicts(kernel, 1) == {early}
 
 
-@pytest.mark.parametrize("kernel", [in_turn, meeting, counted_before_the_release, *WAITING])
+@pytest.mark.parametrize("kernel", [in_turn, meeting, *COUNTED, *WAITING])
 def test_programs_that_wait_for_each_other_are_ordered(kernel):
     assert verdicts(kernel, 0) == {"proven"}
 
@@ -170,7 +190,7 @@ def test_programs_that_wait_for_each_other_are_ordered(kernel):
         (counted_before_and_after, 0),
         (meeting, 1),
         (meeting_twice, 1),
-        (counted_before_the_release, 1),
+        *((kernel, 1) for kernel in COUNTED),
         *((kernel, 1) for kernel in WAITING),
     ],
 )
