@@ -723,25 +723,25 @@ def near_blocks(x, STEP: tl.constexpr):
     "second-branches-of-programs",
     True,
     "a program takes one branch only",
-    lambda: (_zeros(1024), _zeros(1024)),
-    grid=(4,),
+    lambda: (_zeros(1024), _zeros(1024), _zeros(1024)),
+    grid=(3,),
 )
 @between(
     "second-branches-that-meet",
     False,
     "even programs load what odd ones store",
-    lambda: (_zeros(1024), _zeros(1024)),
+    lambda: ((x := _zeros(1024)), _zeros(1024), x),
     lambda: clash_free(Touch(0, p, "rw"[p % 2], 0) for p in range(2)),
     grid=(2,),
 )
 @triton.jit
-def branches(x, y):
+def branches(x, y, out):
     p, lane = tl.program_id(0), tl.arange(0, 1024)
     if p % 2 == 0:
         value = tl.load(x + 1023 - lane)
         tl.atomic_add(y + lane, value)
     else:
-        tl.store(x + lane, lane * 1.0)
+        tl.store(out + lane, lane * 1.0)
 
 
 @between(
