@@ -28,26 +28,29 @@ _KINDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class EnvelopeRow:
-    """One quantity of a kernel, such as a size: its safe range, and the values that end the range.
+    """One quantity of a kernel, such as a size: the range at which all rules are proven, its ends.
 
-    Range: `contract` is it as text, from `low` to `high`; None if no value is proven. It assumes
-    `along` (other quantities that change with this one), which the launches of `basis` suggest.
-    `equal` names the other quantities that had the same value in all recorded launches. Other sizes
-    are those of the recorded launch with the sizes `base`: of `bases`, the one with the narrowest
-    range; `untried` others were not tried for want of time. `written` has the sizes at which a
-    launch was evaluated and left no element of an output unwritten, where recorded launches leave
-    none.
+    The upper end, the least bad value above the range, is described by `kind`, `first_bad` and
+    `what`; the lower one, the greatest bad value below it, by `below_kind`, `last_bad` and `below`.
+    Kinds are the keys of `_KINDS`: an integer overflows; an access leaves its tensor; another rule
+    is violated or an output left partly unwritten ("rule"); the grid passes the device's limit; an
+    argument no longer fits its type; blocks of compile-time constants no longer cover the quantity;
+    nothing is bad ("none"); not known ("unknown"); no launch had another value ("unseen").
 
-    Upper end: `first_bad` is the least value above the range that is a problem of this `kind`:
-    overflow, tensor (an access leaves its tensor), rule (another rule is violated, or elements of
-    an output stay unwritten), grid, argument (it no longer fits its type), constants (the blocks no
-    longer cover the quantity), none, or unknown, for `reason`; unseen, if all launches had one
-    value and nothing is known of others. An overflow with a `reason` is the first wrap, and values
-    before it are unknown; after another bad value, an integer wraps around from `wraps_from` on, as
-    `wrap` says. `expression` is what wraps around.
+    Attributes:
+        recorded: the value in the recorded launch at which the envelope was made.
+        file, line: the source that `what` speaks of; `expression` is what overflows there.
+        contract: the range as text, as in "n <= 4,096"; None if no value is proven.
+        low, high: its ends, both proven; None with `contract`.
+        along: assumed quantities, which change with this one; `basis` says what suggests it.
+        equal: other quantities that had the same value in all recorded launches.
+        base: the other sizes, those of the recorded launch that gives the narrowest range.
+        bases: the other sizes of all launches tried; `untried` more were not, for want of time.
+        reason: why values are unknown: from the range on, or, with `first_bad`, up to that.
+        wraps_from, wrap: after another bad value, where an integer begins to overflow, and which.
+        below: the problem at `last_bad`; without it, the reason why it is unknown, or "".
+        written: the sizes at which a launch was evaluated and left nothing of an output unwritten.
 
-    Lower end: `last_bad` is the greatest value below the range that is a problem, described by
-    `below` and `below_kind`. If it is None, `below` is the reason why it is unknown, or "".
     """
 
     quantity: str
