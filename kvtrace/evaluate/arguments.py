@@ -23,13 +23,15 @@ class Storage(Struct, eq=False):
     `data` is a uint8 array of `nbytes`, or None where the contents are unknown. Evaluation writes
     to it in place, or, if it is read-only, to a copy that lives as long as the launch. `address` is
     the first byte's address for the kernel, if known: pointers in memory may point into the
-    storage. `owner` is an object that keeps the memory allocated, if needed.
+    storage. `owner` is an object that keeps the memory allocated, if needed. `is_live` is true of
+    memory of the running program, in which the kernel is executed, and not judged or replayed.
     """
 
     nbytes: int
     data: NDArray[np.uint8] | None = None
     address: int | None = None
     owner: Any = None
+    is_live: bool = False
 
     def __post_init__(self) -> None:
         if self.data is not None and self.data.nbytes != self.nbytes:
@@ -37,11 +39,6 @@ class Storage(Struct, eq=False):
                 f"a storage is declared with {self.nbytes} bytes, but its data has "
                 f"{self.data.nbytes} bytes"
             )
-
-    @property
-    def executes(self) -> bool:
-        """The storage is writable memory of the running program, not a copy or a record."""
-        return self.address is not None and self.data is not None and self.data.flags.writeable
 
     @property
     def start(self) -> int | None:

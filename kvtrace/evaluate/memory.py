@@ -68,7 +68,7 @@ class Memory:
         self._forgotten: dict[int, frozenset[str]] = {}
         tensors = [argument for argument in arguments if isinstance(argument, TensorArgument)]
         self.complete = all(tensor.storage.data is not None for tensor in tensors)
-        self.executes = all(tensor.storage.executes for tensor in tensors)
+        self.executes = all(tensor.storage.is_live for tensor in tensors)
         self.version = 0
 
     def is_known(self, tensor: TensorArgument) -> bool:
@@ -133,12 +133,12 @@ class Memory:
             return
         request = self._request(op, "store", scope, pointer, mask, type_)
         if isinstance(request, Unknown):
-            self._forget_targets(pointer, request.sources)
+            self._forget_targets(scope, pointer, request.sources)
             return
         unguarded, request = request, check_bounds(request)
         unknown = unknown_of((value, request.doubt))
         if unknown is not None or not scope.certain:
-            self._forget(request.tensor, unknown.sources if unknown else frozenset())
+            self._forget(scope, request.tensor, unknown.sources if unknown else frozenset())
             return
         if not self.is_known(request.tensor):
             return
@@ -172,12 +172,12 @@ class Memory:
             return np.zeros((1,) * (len(type_.shape) + 1), type_.element.value)
         request = self._request(op, "atomic", scope, pointer, mask, type_)
         if isinstance(request, Unknown):
-            self._forget_targets(pointer, request.sources)
+            self._forget_targets(scope, pointer, request.sources)
             return Unknown(request.sources)
         unchecked, request = request, check_bounds(request)
         unknown = unknown_of((*operands, request.doubt))
         if unknown is not None or not scope.certain:
-            self._forget(request.tensor, unknown.sources if unknown else frozenset())
+            self._forget(scope, request.tensor, unknown.sources if unknown else frozenset())
         unknown = self._unknown_contents(request)
         if unknown is not None:
             return unknown
@@ -295,20 +295,22 @@ class Memory:
         sources = self._sources(request.tensor)
         return Unknown(sources if doubt is None else sources | doubt.sources)
 
-    def _forget(self, tensor: TensorArgument, sources: frozenset[str]) -> None:
+    def _forget(self, scope: Scope, tensor: TensorArgument, sources: frozenset[str]) -> None:
         """Mark the contents of a tensor's storage as unknown, for these sources."""
         key = id(tensor.storage)
         self._forgotten[key] = self._forgotten.get(key, frozenset()) | sources
+        for observer in scope.launch.observers:
+            observer.forget(tensor.storage, sources)
         self.version += 1
 
-    def _forget_targets(self, pointer: Any, sources: frozenset[str]) -> None:
+    def _forget_targets(self, scope: Scope, pointer: Any, sources: frozenset[str]) -> None:
         """Mark the contents of all tensors that a pointer may point to as unknown."""
         for position, argument in enumerate(self._arguments):
             if not isinstance(argument, TensorArgument):
                 continue
             if isinstance(pointer, Pointer) and pointer.argument not in (None, position):
                 continue
-            self._forget(argument, sources)
+            self._forget(scope, argument, sources)
 
     # -- blocks --------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from kvtrace.evaluate.arguments import Storage
 from kvtrace.ir import Op
 
 AccessKind = Literal["load", "store", "atomic"]
@@ -176,6 +177,9 @@ class Observer:
 
     def out_of_bounds(self, defect: OutOfBounds) -> None:
         """Receive a defect: a batch's lanes outside their tensor's view or storage."""
+
+    def forget(self, storage: Storage, sources: frozenset[str]) -> None:
+        """Receive a storage whose contents are unknown from now on, as what was stored there is."""
 
     def loop(self, op: Op, trips: NDArray[np.int64]) -> None:
         """Receive a finished loop, with the trips of each executing program (-1: unknown)."""

@@ -176,7 +176,7 @@ def test_device_print_prints_nothing_for_unknown_data(capsys):
 def test_a_launch_that_is_only_judged_prints_nothing(capsys):
     arguments = {"x": torch.zeros(4)}
     bound = bind(language.printing, arguments)
-    bound[0].storage.address = None  # a record of the program's memory, and not that memory
+    bound[0].storage.is_live = False  # a record of the program's memory, and not that memory
     module = compile_for(language.printing, arguments, {"BLOCK": 2})
     evaluate(module, bound, (2,))
     assert capsys.readouterr().out == ""
@@ -185,7 +185,7 @@ def test_a_launch_that_is_only_judged_prints_nothing(capsys):
 def test_processor_id_and_time_are_unknown_unless_a_launch_is_executed():
     out = torch.full((3,), -1)
     bound = bind(language.asks_the_processor, {"out": out})
-    bound[0].storage.address = None
+    bound[0].storage.is_live = False
     evaluate(compile_for(language.asks_the_processor, {"out": out}, {}), bound, (1,))
     assert out.tolist() == [-1, -1, -1]
 

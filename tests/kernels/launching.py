@@ -135,7 +135,8 @@ def bind(
         if key not in storages:
             hidden = unknown is True or (not isinstance(unknown, bool) and name in unknown)
             flat = torch.empty(0, dtype=torch.uint8).set_(raw)
-            storages[key] = Storage(raw.nbytes(), None if hidden else flat.numpy(), key)
+            data = None if hidden else flat.numpy()
+            storages[key] = Storage(raw.nbytes(), data, key, is_live=not hidden)
         bound.append(
             TensorArgument(
                 name,

@@ -52,6 +52,16 @@ def promised(source, out, BYTES: tl.constexpr, BLOCK: tl.constexpr):
     tl.store(out + lanes, tl.load(start + lanes))
 
 
+@triton.jit
+def where_it_runs(out, KIND: tl.constexpr):
+    """Every program stores a bit of its processor's number, or of the time."""
+    number = tl.inline_asm_elementwise(
+        "mov.u32 $0, %smid;" if KIND == "processor" else "mov.u32 $0, %clock;",
+        "=r", [], dtype=tl.int32, is_pure=False, pack=1,
+    )  # fmt: skip
+    tl.store(out, number & 1)
+
+
 def judged(folder, launches):
     """Return what is not proven of a program that makes these launches: rules and verdicts."""
     with kvtrace.capture(folder):
@@ -260,3 +270,12 @@ def test_one_evaluation_does_not_decide_several_contents(tmp_path):
     (call,) = calls_of(trace, trace.runs[0])
     assert run(call, ()) is None
     assert run(replace(call, others=(call,)), ()) == "it is judged for several contents at once"
+
+
+@pytest.mark.parametrize("kind", ["processor", "time"])
+def test_where_or_when_a_program_runs_is_not_known_to_be_the_same(tmp_path, kind):
+    out = torch.zeros(2, dtype=torch.int32)
+
+    found = judged(tmp_path / kind, [lambda: where_it_runs[(4,)](out, kind)])
+
+    assert found == {("race", "unknown")}

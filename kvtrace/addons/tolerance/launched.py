@@ -135,7 +135,7 @@ def copied_arguments(arguments: Sequence[Argument]) -> tuple[Argument, ...]:
 
     def copied(storage: Storage) -> Storage:
         data = None if storage.data is None else np.array(storage.data)
-        return Storage(storage.nbytes, data, storage.address)
+        return Storage(storage.nbytes, data, storage.address, is_live=storage.is_live)
 
     return with_storages(arguments, copied)
 

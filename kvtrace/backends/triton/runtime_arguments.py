@@ -137,7 +137,7 @@ def _tensor_at(pointer: int, name: str, value: Any, storages: dict[int, Storage]
     storage = storages.get(start)
     if storage is None:
         nbytes = memory.nbytes()
-        storage = storages[start] = Storage(nbytes, memory_view(start, nbytes), start)
+        storage = storages[start] = Storage(nbytes, memory_view(start, nbytes), start, is_live=True)
     offset = pointer - start if storage.nbytes else 0
     dtype = short_dtype(value.dtype)
     return TensorArgument(name, storage, offset, dtype, tuple(viewed.shape), viewed.stride())

@@ -45,6 +45,7 @@ _ONE_RESULT: Final = (
     "programs store to the same byte, and leave one result in whatever order they run"
 )
 _ONE_VALUE: Final = "all programs write the same value, by recorded contents"
+_STORED: Final = "programs store to the same byte what depends on"
 _MOST_BYTES: Final = 1 << 24
 """Limit of the bytes of a call's written storages whose results are compared."""
 _MADE_UP_NUMBERS: Final = 8_191
@@ -215,6 +216,9 @@ def by_results(
         schedules = _schedules(witness, grid) if schedule is None else [schedule]
         for scheduled in schedules if are_stores else ():
             doubt = _run_scheduled(call, arguments, scheduled, witness)[0]
+            if doubt.unknown:
+                reason = f"{_STORED} {', '.join(sorted(doubt.unknown))}"
+                return Undecided(reason, evaluating=False, solver_ns=conflict.solver_ns)
             if doubt.happened if schedule is None else doubt.changed:
                 return replace(conflict, witness=_changing(call, witness, doubt) or witness)
     is_alike = are_stores and not atomics and all(s.role.writes for s in sharers_of(bound))
@@ -273,9 +277,12 @@ class _DoubtObserver(Observer):
     def __init__(self, arguments: Sequence[Argument], witness: Witness) -> None:
         self._ops = (witness.first.op, witness.second.op)
         self._tensors = [a if isinstance(a, TensorArgument) else None for a in arguments]
+        touched = (self._tensors[witness.first.argument], self._tensors[witness.second.argument])
+        self._storages = [tensor.storage for tensor in touched if tensor is not None]
         self._writers: dict[Storage, NDArray[np.int32]] = {}
         self._pending: tuple[int, NDArray[np.int64], int, NDArray[np.uint8]] | None = None
         self._happened = False
+        self.unknown: frozenset[str] = frozenset()
         self.changed: tuple[int, int, tuple[int, int]] | None = None
         """The index of an argument, a byte of its storage, and both programs that stored there."""
 
@@ -288,6 +295,12 @@ class _DoubtObserver(Observer):
     def out_of_bounds(self, defect: OutOfBounds) -> None:  # noqa: ARG002
         """Note that an access left its tensor."""
         self._happened = True
+
+    def forget(self, storage: Storage, sources: frozenset[str]) -> None:
+        """Note what decides a value, or its place, that the run does not know."""
+        if storage in self._storages:
+            self.unknown |= sources
+            self._happened = True
 
     def fail(self, failure: str | None) -> None:
         """Note why a run ended early, if it did."""
@@ -305,7 +318,7 @@ class _DoubtObserver(Observer):
         if access.op not in self._ops or tensor is None:
             return
         data = tensor.storage.data
-        if data is None:  # a value that is not known was stored
+        if data is None:
             self._happened = True
             return
         bytes_ = (starts[:, None] + tensor.offset_bytes + np.arange(access.element_bytes)).ravel()
