@@ -186,7 +186,8 @@ def storages_at(addresses: NDArray[np.int64]) -> list[LiveStorage]:
     """
     return [
         LiveStorage(
-            Storage(nbytes, memory_view(start, nbytes), start, tensor), short_dtype(tensor.dtype)
+            Storage(nbytes, memory_view(start, nbytes), start, tensor, is_live=True),
+            short_dtype(tensor.dtype),
         )
         for start, nbytes, tensor in _holding(addresses)
     ]

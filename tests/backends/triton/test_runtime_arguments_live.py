@@ -30,6 +30,24 @@ def doubled(table, n, BLOCK: tl.constexpr):
     tl.store(place + lanes, tl.load(place + lanes, mask=mask) * 2, mask=mask)
 
 
+@triton.jit
+def shown(table):
+    place = tl.load(table + tl.program_id(0)).to(tl.pointer_type(tl.int32))
+    tl.device_print("found", tl.load(place))
+
+
+@pytest.mark.usefixtures("young_heap")
+def test_what_lies_at_an_address_is_printed_once(tmp_path, capsys):
+    targets = [torch.full((4,), number, dtype=torch.int32) for number in (5, 6)]
+    table = torch.tensor([target.data_ptr() for target in targets])
+
+    with kvtrace.capture(tmp_path):
+        shown[(2,)](table)
+
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.rpartition("found: ")[2] for line in lines] == ["5", "6"]
+
+
 @pytest.mark.process
 def test_results_are_those_of_tritons_interpreter(tmp_path):
     variables = {**os.environ, "PYTHONPATH": str(ROOT), "TRITON_INTERPRET": "1"}
