@@ -449,3 +449,16 @@ def by_wide_index(index, x, out, OF_X: tl.constexpr):
 @triton.jit
 def stores_doubled(x, out):
     tl.store(out, tl.load(x + tl.program_id(0)) * 2 + 1)
+
+
+@triton.jit
+def stores_one_number(x, out, counter, HOW: tl.constexpr):
+    """All programs store a number that runs in two orders do not show to differ."""
+    program = tl.program_id(0)
+    if HOW == "data":
+        number = tl.argmax(tl.load(x + program * 4 + tl.arange(0, 4)), 0)
+    if HOW == "drawn":
+        number = (tl.atomic_add(counter, 1) == 0) & (program == 5)
+    if HOW == "rounded":
+        number = tl.exp(program * 0.0)
+    tl.store(out, number)

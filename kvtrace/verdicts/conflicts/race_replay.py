@@ -34,6 +34,7 @@ from kvtrace.verdicts.conflicts.outcomes import (
 from kvtrace.verdicts.conflicts.parts import roles_of
 from kvtrace.verdicts.conflicts.schedules import Schedule
 from kvtrace.verdicts.conflicts.sharers import sharers_of
+from kvtrace.verdicts.contents.loaded import depends_on
 from kvtrace.verdicts.replaying import run, run_with
 from kvtrace.verdicts.rules.fills import with_contents
 from kvtrace.verdicts.rules.undefined_lanes import uses_undefined
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
 _ONE_RESULT: Final = (
-    "programs store to the same byte, and leave one result in whatever order they run"
+    "programs store to the same byte, and left one result in the orders that were run, but"
 )
 _ONE_VALUE: Final = "all programs write the same value, by recorded contents"
 _STORED: Final = "programs store to the same byte what depends on"
@@ -221,12 +222,20 @@ def by_results(
                 return Undecided(reason, evaluating=False, solver_ns=conflict.solver_ns)
             if doubt.happened if schedule is None else doubt.changed:
                 return replace(conflict, witness=_changing(call, witness, doubt) or witness)
-    is_alike = are_stores and not atomics and all(s.role.writes for s in sharers_of(bound))
     computed = feeding_values_and_trips(values, call.module)
-    is_exact = not any(_computes_floats(call.module.ops[index]) for index in computed)
-    if not grid or hidden or not is_alike or not is_exact:
-        return Undecided(_ONE_RESULT, evaluating=False, solver_ns=conflict.solver_ns)
-    return NoConflict("evaluated", _ONE_VALUE, conflict.solver_ns)
+    if hidden:
+        doubts = depends_on(hidden)
+    elif not grid:
+        doubts = f"{_ONE_RESULT} only those of two of {bound.programs:,} programs"
+    elif atomics:
+        doubts = f"{_ONE_RESULT} what atomics return may be another number in others"
+    elif not are_stores or not all(sharer.role.writes for sharer in sharers_of(bound)):
+        doubts = f"{_ONE_RESULT} the kernel loads from there, too"
+    elif any(_computes_floats(call.module.ops[index]) for index in computed):
+        doubts = f"{_ONE_RESULT} a GPU may round what they compute in another way"
+    else:
+        return NoConflict("evaluated", _ONE_VALUE, conflict.solver_ns)
+    return Undecided(doubts, evaluating=False, solver_ns=conflict.solver_ns)
 
 
 def _computes_floats(op: Op) -> bool:

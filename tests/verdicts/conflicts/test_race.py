@@ -412,3 +412,23 @@ def test_of_wide_indices_only_what_lies_at_the_place_is_the_same(width, source, 
     )  # fmt: skip
 
     assert [v.verdict for v in judge(by_index, ["race"])] == [answer]
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        ("data", "it depends on the contents of x, which were not recorded (set KVTRACE_TENSORS"),
+        ("drawn", "what atomics return may be another number in others"),
+        ("rounded", "a GPU may round what they compute in another way"),
+    ],
+)
+def test_why_one_result_in_the_orders_that_were_run_proves_nothing_is_said(how, reason):
+    arguments = {"x": integers(32) if how == "data" else floats(32), "out": integers(4)}
+    arguments |= {"counter": integers(1)}
+    found = judged(
+        call_of(kernels.stores_one_number, (8,), arguments, {"HOW": how}, recorded=how == "drawn")
+    )
+
+    (store,) = [v for v in found if v.access == "store"]
+    assert store.verdict == "unknown"
+    assert reason in store.reason
