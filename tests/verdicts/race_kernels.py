@@ -462,3 +462,28 @@ def stores_one_number(x, out, counter, HOW: tl.constexpr):
     if HOW == "rounded":
         number = tl.exp(program * 0.0)
     tl.store(out, number)
+
+
+@triton.jit
+def ping_pong(box, flags, out, TRIPS: tl.constexpr, USE: tl.constexpr):
+    """Two programs hand each other a number each trip, which they add up or use otherwise."""
+    own = tl.program_id(0)
+    other = 1 - own
+    number = own
+    lanes = tl.arange(0, 256)
+    many = lanes
+    for trip in range(TRIPS):
+        tl.store(box + (trip % 2) * 2 + own, number)
+        tl.atomic_xchg(flags + own, trip + 1)
+        while tl.atomic_add(flags + other, 0) < trip + 1:
+            pass
+        got = tl.load(box + (trip % 2) * 2 + other)
+        if USE == "in a scalar":
+            number += got
+        if USE == "in a block":
+            many += got
+        if USE == "in a condition" and got + number > 2:
+            tl.store(out + own * 256 + lanes, lanes)
+    tl.store(out + 512 + own, number)
+    if USE == "in a block":
+        tl.store(out + own * 256 + lanes, many)

@@ -210,14 +210,17 @@ def same_threads(left: OpThreads, right: OpThreads) -> bool:
 def stays_in_lane(load: Op, call: Call, threads: OpThreads) -> bool:
     """Return whether a loaded value is only used for what its own thread stores in its lane.
 
-    The values that other threads load from the same address then do not matter.
+    The values that other threads load from the same address then do not matter. A loop hands a
+    scalar on to the next trip of the same thread.
     """
     flow = flow_of(call.module)
     leaves = False
 
     def onwards(op: Op, value: Value) -> tuple[Value, ...]:
         nonlocal leaves
-        del value
+        if threads.is_scalar and (op.name in LOOPS or op.name == "scf.yield"):
+            leaves = leaves or value in deciding(op)
+            return ()
         if op.name in _LANEWISE_OPS:
             same_shape = all(
                 _shape(operand) in (threads.shape, ()) for operand in (*op.operands, *op.results)
@@ -236,6 +239,8 @@ def stays_in_lane(load: Op, call: Call, threads: OpThreads) -> bool:
         return op.results if effect_of(op) == "load" else ()
 
     values = forward(flow, load.results, onwards)
+    if threads.is_scalar:
+        return not leaves
     is_copied = any(flow.copies(operand) for op in call.module.ops for operand in op.results
                  if operand.id in values)  # fmt: skip
     return not leaves and not is_copied

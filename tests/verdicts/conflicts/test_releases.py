@@ -126,3 +126,14 @@ def test_atomics_with_scope_cta_race_between_programs():
     (found,) = races(call_of(kernels.histogram, (4,), arguments, constexprs, recorded=True))
 
     assert "scope cta" in found.message
+
+
+@pytest.mark.parametrize(
+    ("use", "answer"),
+    [("in a scalar", "proven"), ("in a block", "unknown"), ("in a condition", "unknown")],
+)
+def test_late_copies_of_a_scalar_matter_only_where_other_threads_use_them(use, answer):
+    arguments = {"box": integers(4), "flags": integers(2), "out": integers(514)}
+    call = call_of(kernels.ping_pong, (2,), arguments, {"TRIPS": 3, "USE": use}, recorded=True)
+
+    assert {v.verdict for v in judged(call) if v.arg == "box"} == {answer}
