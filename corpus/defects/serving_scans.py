@@ -46,7 +46,7 @@ CASES.bad("running sums of chunks, each stored whole", chunk_cumsum, chunked(PAI
             chunks("no mask"), (6, 3), out_of_bounds="whole", race="whole")  # fmt: skip
 CASES.undecided("running sums of chunks, one chunk twice", chunk_cumsum,
                   chunked([*PAIRS[:4], [2, 0], [2, 2]]), chunks(), (6, 3),
-                  because="leave one result", race="store", meets=True,
+                  because="which were not recorded", race="store", meets=True,
                   why="both store the same")  # fmt: skip
 CASES.bad("running sums of chunks, of a sequence that is not there", chunk_cumsum,
             chunked([*PAIRS[:5], [3, 0]]), chunks(), (6, 3), out_of_bounds="end",
