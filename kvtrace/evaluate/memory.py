@@ -283,6 +283,15 @@ class Memory:
             return storage.data
         return self._copies.setdefault(storage, storage.data.copy())
 
+    def contents_at(self, pointer: Pointer, element_bytes: int) -> object:
+        """Return what elements have, to be compared; of unknown contents, memory's version."""
+        tensor = None if pointer.argument is None else self._arguments[pointer.argument]
+        if tensor is None or not isinstance(pointer.offset, Sum) or not self.is_known(tensor):
+            return self.version
+        starts = np.ravel(sum_of_terms(pointer.offset)) + tensor.offset_bytes
+        bytes_ = starts[:, None] + np.arange(element_bytes)
+        return self.bytes_of(tensor.storage).take(bytes_, mode="clip").tobytes()
+
     def _sources(self, tensor: TensorArgument) -> frozenset[str]:
         """Return the names of the arguments that unknown contents of a tensor depend on."""
         return self._forgotten.get(id(tensor.storage), frozenset()) | {tensor.name}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct, field
 
@@ -20,13 +20,17 @@ from kvtrace.evaluate.torch_sums import unobserved
 from kvtrace.evaluate.values import Pointer, Unknown
 from kvtrace.ir import Op
 
+_WAKES_EACH: Final = 16
+"""Waiters resumed in a row, for each program, before a program that has stepped aside."""
+
 
 class _ProgramAbandoned(Exception):
     """Unwinds a waiting program after another one has failed."""
 
 
 class _Waiter(Struct, eq=False):
-    version: int
+    state: Callable[[], object]
+    seen: object
     gives_up: bool
     is_aside: bool = False
     awake: threading.Event = field(default_factory=threading.Event)
@@ -43,10 +47,11 @@ class Turns:
         self._version = version
         self._next = 0
         self._running = 0
+        self._wakes = 0
         self._waiting: list[_Waiter] = []
-        #: By op and program: the memory's version at the last atomic read, and the place; None
-        #: after waiting in vain.
-        self._reads: dict[tuple[int, int], tuple[int, object]] = {}
+        #: By op and program: the contents at the last atomic read, and the place; None after
+        #: waiting in vain.
+        self._reads: dict[tuple[int, int], tuple[object, object]] = {}
         self._failure: BaseException | None = None
         self._finished = threading.Event()
 
@@ -63,31 +68,36 @@ class Turns:
         If no program can change memory any more, a program with `gives_up` continues, and others
         end with Deadlock(complaint).
         """
-        return self._wait(_Waiter(self._version(), gives_up), complaint)
+        return self._wait(_Waiter(self._version, self._version(), gives_up), complaint)
 
-    def before_reading(self, reader: tuple[int, int], place: object) -> None:
-        """Let other programs run if a place is read again, and memory has not changed since.
+    def before_reading(
+        self, reader: tuple[int, int], place: object, contents: Callable[[], object]
+    ) -> None:
+        """Let other programs run if a place is read again and has what was read there last.
+
+        A program that takes a permit and gives it back changes memory, too, but waits.
 
         Args:
             reader: The atomic op's index, and the program.
             place: What is equal for equal addresses.
+            contents: A function that returns what memory has there.
 
         """
-        version = self._version()
+        seen = contents()
         last = self._reads.get(reader)
-        if last == (version, None):
+        if last == (seen, None):
             return
-        if last == (version, place) and not self.wait_for_change("", gives_up=True):
-            self._reads[reader] = version, None
+        if last == (seen, place) and not self._wait(_Waiter(contents, seen, gives_up=True), ""):
+            self._reads[reader] = seen, None
             return
-        self._reads[reader] = self._version(), place
+        self._reads[reader] = contents(), place
 
     def step_aside(self, *, gives_up: bool = False) -> None:
         """Let other programs run until each has ended, waits, or has stepped aside too.
 
         With `gives_up`, programs that waited in vain continue before.
         """
-        self._wait(_Waiter(self._version(), gives_up, is_aside=True), "")
+        self._wait(_Waiter(self._version, self._version(), gives_up, is_aside=True), "")
 
     def _wait(self, waiter: _Waiter, complaint: str) -> bool:
         self._waiting.append(waiter)
@@ -99,7 +109,7 @@ class Turns:
         waiter.awake.wait()
         if self._failure is not None:
             raise _ProgramAbandoned
-        return self._version() != waiter.version
+        return waiter.state() != waiter.seen
 
     def _work(self) -> None:
         self._running += 1
@@ -120,16 +130,22 @@ class Turns:
             self._fail(Deadlock("programs wait for a change of memory, but no program still runs"))
 
     def _wake_one(self) -> bool:
-        """Resume a waiter, preferably one whose memory changed; return False if none can be."""
-        now, waiting = self._version(), [w for w in self._waiting if not w.is_aside]
-        changed = (waiter for waiter in waiting if waiter.version != now)
-        aside = (waiter for waiter in self._waiting if waiter.is_aside and not waiter.gives_up)
+        """Resume a waiter, preferably one whose memory changed; return False if none can be.
+
+        Programs that wait for a permit may change memory for each other without end.
+        """
+        asides = [waiter for waiter in self._waiting if waiter.is_aside]
+        is_endless = bool(asides) and self._wakes >= _WAKES_EACH * self._programs
+        waiting = [w for w in self._waiting if not (w.is_aside or is_endless)]
+        changed = (waiter for waiter in waiting if waiter.state() != waiter.seen)
+        aside = (waiter for waiter in asides if not waiter.gives_up)
         # The last to wait: later programs are what earlier ones wait for.
         giving_up = (waiter for waiter in reversed(waiting) if waiter.gives_up)
         waiter = next(changed, None) or next(aside, None) or next(giving_up, None)
-        waiter = waiter or next((waiter for waiter in self._waiting if waiter.is_aside), None)
+        waiter = waiter or next(iter(asides), None)
         if waiter is None:
             return False
+        self._wakes = 0 if waiter.is_aside else self._wakes + 1
         self._waiting.remove(waiter)
         waiter.awake.set()
         return True
@@ -141,11 +157,14 @@ class Turns:
             waiter.awake.set()
 
 
-def let_others_run(op: Op, scope: Scope, pointer: Any) -> None:
+def let_others_run(op: Op, scope: Scope, pointer: Any, element_bytes: int) -> None:
     """Let other programs run before an atomic op that only repeats what its program has read."""
     turns = scope.launch.turns
     if turns is None or not isinstance(pointer, Pointer) or isinstance(pointer.offset, Unknown):
         return
     terms = (term.tobytes() for term in pointer.offset.terms)
     address = (pointer.argument, pointer.offset.constant, *terms)
-    turns.before_reading((op.index, int(scope.linear[0])), address)
+    reader = op.index, int(scope.linear[0])
+    turns.before_reading(
+        reader, address, lambda: scope.launch.memory.contents_at(pointer, element_bytes)
+    )

@@ -79,7 +79,7 @@ def atomic_rmw(op: Op, compiler: Compiler) -> Step:
         return read_modify_write(flat, index, lanes[0], name, wants_old=wants_old, flushes=flushes)
 
     def step(values: list[Any], scope: Scope) -> None:
-        let_others_run(op, scope, values[pointer])
+        let_others_run(op, scope, values[pointer], type_.element.bytes)
         mask_value = None if mask is None else values[mask]
         operand = values[data]
         operands = [operand if isinstance(operand, Unknown) else to_array(operand, type_)]
@@ -101,7 +101,7 @@ def atomic_cas(op: Op, _compiler: Compiler) -> Step:
         return compare_and_swap(flat, index, lanes[0], lanes[1])
 
     def step(values: list[Any], scope: Scope) -> None:
-        let_others_run(op, scope, values[pointer])
+        let_others_run(op, scope, values[pointer], type_.element.bytes)
         swap_values = [values[expected], values[new]]
         unknown = unknown_of(swap_values)
         operands = [unknown or to_array(value, type_) for value in swap_values]

@@ -73,7 +73,7 @@ def load(op: Op, _compiler: Compiler) -> Step:
 
     def step(values: list[Any], scope: Scope) -> None:
         if is_strong:
-            let_others_run(op, scope, values[pointer])
+            let_others_run(op, scope, values[pointer], type_.element.bytes)
         value = loaded(values, scope)
         values[result] = pointers_at(scope.launch, value, type_) if loaded_type.pointer else value
 
