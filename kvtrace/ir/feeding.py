@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from kvtrace.ir.flow import called, deciding, flow_of, returns
 from kvtrace.ir.model import Block, Module, Op, Value, once_per_module
-from kvtrace.ir.ops import BRANCHES, CALLS, FUNCTIONS, LOOPS, MEMORY, READING, mask_of
+from kvtrace.ir.ops import BRANCHES, CALLS, FUNCTIONS, LOOPS, MEMORY, READING, WRITING, mask_of
 from kvtrace.ir.updates import data_of
 
 
@@ -37,11 +37,13 @@ def feeding_execution(op: Op, module: Module) -> frozenset[int]:
 
 
 def loads_behind(op: Op, module: Module) -> frozenset[int]:
-    """Return the indices of all loads that feed an op, also through addresses of other loads."""
+    """Return the indices of all loads that feed an op, also through other loads and atomics."""
     loads: set[int] = set()
     pending = [op]
     while pending:
-        new_feeding = feeding(pending.pop(), module) - loads
+        near = pending.pop()
+        updates = data_of(near) if near is not op and near.name in WRITING else ()
+        new_feeding = (feeding(near, module) | feeding_values(updates, module)) - loads
         new_loads = {index for index in new_feeding if module.ops[index].name in READING}
         loads |= new_loads
         pending += [module.ops[index] for index in new_loads]

@@ -2,7 +2,8 @@
 
 A loaded value is relevant if it feeds an address, a mask, a loop's trip count or a branch, if it
 chooses among lanes of which a masked load leaves some without a value, or if a rule checks it (a
-divisor, an assertion). Values that are not tracked count as relevant.
+divisor, an assertion). So is a count that is added to a counter of slots. Values that are not
+tracked count as relevant.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kvtrace.ir.feeding import feeding, feeding_values
+from kvtrace.ir.feeding import feeding, feeding_values, loads_behind
 from kvtrace.ir.memory_sites import PointerRoots, leads_to_memory
 from kvtrace.ir.model import Module, Op, Value
 from kvtrace.ir.ops import (
@@ -75,7 +76,7 @@ def index_arguments(module: Module) -> IndexArguments:
     relevant: set[int] = set()
     for op in ops:
         if op.name in MEMORY or op.name in _CHECKED_OPS:
-            relevant |= feeding(op, module)
+            relevant |= feeding(op, module) | loads_behind(op, module)
     relevant |= {op.index for op in ops if waits_for_memory(op)}
     relevant |= feeding_values(_choices(ops), module)
     loads = [op for op in ops if op.index in relevant and op.name in READING]

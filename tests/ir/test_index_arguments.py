@@ -103,3 +103,14 @@ def test_contents_that_choose_among_lanes_matter_where_some_have_no_value(gather
         compile_generic(chosen, types | dict.fromkeys(constants, "constexpr"), constants)
     )
     assert index_arguments(module).read == read
+
+
+@triton.jit
+def slots(counter, counts, out):
+    number = tl.atomic_add(counter, tl.load(counts + tl.program_id(0)))
+    tl.store(out + number, tl.program_id(0))
+
+
+def test_contents_that_are_added_to_a_counter_of_slots_matter():
+    types = dict.fromkeys(("counter", "counts", "out"), "*i32")
+    assert index_arguments(parse(compile_generic(slots, types, {}))).read == {0, 1}
