@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -51,7 +51,11 @@ _MOST_BYTES: Final = 1 << 24
 """Limit of the bytes of a call's written storages whose results are compared."""
 _MADE_UP_NUMBERS: Final = 8_191
 """Numbers of an argument: a prime, so that rows at strides of powers of two differ."""
-_MOST_PROGRAMS_ALONE: Final = 64
+_EXACT: Final = {
+    "arith.extf", "arith.negf", "arith.select", "arith.sitofp", "arith.truncf", "arith.uitofp",
+    "math.absf",
+}  # fmt: skip
+_MOST_PROGRAMS_ALONE: Final = 256
 """Limit of programs that are all run for that, each in an evaluation of its own."""
 
 
@@ -222,7 +226,7 @@ def by_results(
                 return Undecided(reason, evaluating=False, solver_ns=conflict.solver_ns)
             if doubt.happened if schedule is None else doubt.changed:
                 return replace(conflict, witness=_changing(call, witness, doubt) or witness)
-    computed = feeding_values_and_trips(values, call.module)
+    computed = [call.module.ops[i] for i in feeding_values_and_trips(values, call.module)]
     if hidden:
         doubts = depends_on(hidden)
     elif not grid:
@@ -231,17 +235,22 @@ def by_results(
         doubts = f"{_ONE_RESULT} what atomics return may be another number in others"
     elif not are_stores or not all(sharer.role.writes for sharer in sharers_of(bound)):
         doubts = f"{_ONE_RESULT} the kernel loads from there, too"
-    elif any(_computes_floats(call.module.ops[index]) for index in computed):
+    elif not _rounds_alike(computed):
         doubts = f"{_ONE_RESULT} a GPU may round what they compute in another way"
     else:
         return NoConflict("evaluated", _ONE_VALUE, conflict.solver_ns)
     return Undecided(doubts, evaluating=False, solver_ns=conflict.solver_ns)
 
 
-def _computes_floats(op: Op) -> bool:
-    """Return whether an op rounds, on a GPU perhaps otherwise than here."""
-    is_float = any(isinstance(element_of(value.type), FloatType) for value in op.results)
-    return is_float and op.name not in READING | SPREADING | CONSTANTS
+def _rounds_alike(ops: Iterable[Op]) -> bool:
+    """Return whether ops give the same floats on a GPU as here: none is contracted or inexact."""
+    names = {
+        op.name
+        for op in ops
+        if op.name not in READING | SPREADING | CONSTANTS
+        and any(isinstance(element_of(value.type), FloatType) for value in op.results)
+    }
+    return names <= _EXACT | {"arith.addf", "arith.subf"} or names <= _EXACT | {"arith.mulf"}
 
 
 def _unrecorded_behind(bound: BoundCall, ops: Collection[int]) -> tuple[TensorArgument, ...]:
@@ -312,7 +321,8 @@ class _DoubtObserver(Observer):
             self._happened = True
 
     def fail(self, failure: str | None) -> None:
-        """Note why a run ended early, if it did."""
+        """Note the last store of a run, and why it ended early, if it did."""
+        self._compare_values()
         self._happened |= failure is not None
 
     def access(self, access: Access) -> None:
@@ -331,6 +341,7 @@ class _DoubtObserver(Observer):
             self._happened = True
             return
         bytes_ = (starts[:, None] + tensor.offset_bytes + np.arange(access.element_bytes)).ravel()
+        bytes_ = bytes_[(bytes_ >= 0) & (bytes_ < len(data))]  # others are not stored
         self._pending = access.argument, bytes_, int(programs[0]), data[bytes_]
 
     def _compare_values(self) -> None:
