@@ -111,8 +111,10 @@ def evaluate(
     values = _bound_parameters(compiler, arguments, name)
     if instrument is not None:
         instrument.begin(launch, values)
-    launch.in_order = isinstance(launch.shared, PartitionedMemory) or order_matters(
-        module, launch, written
+    launch.in_order = (
+        isinstance(launch.shared, PartitionedMemory)
+        or (instrument is not None and instrument.takes_turns)
+        or order_matters(module, launch, written)
     )
     selected = None if programs is None else _selected_programs(programs, launch)
     if selected is not None and chunk_bytes == 0:

@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 class Instrument:
     """Base class of instruments: override `wrapped`.
 
-    Ops inside the region of a reduction or scan are wrapped only if `enters_reductions`.
+    Ops inside the region of a reduction or scan are wrapped only if `enters_reductions`. If it
+    `takes_turns`, programs can wait for each other even if their order does not matter.
     """
 
     enters_reductions = False
+    takes_turns = False
 
     def __init__(self) -> None:
         self._compilers: dict[tuple[int, bool], Compiler] = {}  # each holds its module

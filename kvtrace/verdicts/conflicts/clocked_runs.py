@@ -37,6 +37,7 @@ from kvtrace.verdicts.conflicts.releases import Gaps, Releases
 from kvtrace.verdicts.conflicts.schedules import MOST_PROGRAMS, Schedule, Scheduled, orders_of
 from kvtrace.verdicts.replaying import run
 
+_MOST_SEEDS: Final = 4
 _PROGRAMS_BY_CHANCE: Final = 24
 """Count of programs in runs by chance; the others of a grid may begin later."""
 _MOST_BYTES_BY_CHANCE: Final = 1 << 20
@@ -159,15 +160,21 @@ def races_in_orders(
     return replace(ordering, doubt=possible_ordering.doubt, doubtful=doubtful)
 
 
-def races_by_chance(call: Call, releases: Releases, seed: int) -> Mapping[RaceKey, Race]:
-    """Return races of a run in which programs let others run before ops that read, by chance."""
+def schedules_by_chance(call: Call) -> Iterator[Schedule]:
+    """Yield schedules in which programs let others run before ops that read, by chance."""
+    reading = frozenset(op.index for op in call.module.ops if op.name in READING)
+    order = np.arange(min(math.prod(call.grid), _PROGRAMS_BY_CHANCE))
+    for seed in range(_MOST_SEEDS):
+        yield Schedule(order, reading, seed=seed)
+
+
+def races_by_schedule(call: Call, releases: Releases, schedule: Schedule) -> Mapping[RaceKey, Race]:
+    """Return the races of a run, at all bytes; none if it fails or is too large."""
     programs, written = math.prod(call.grid), written_storages(call.module, call.arguments)
     most_bytes = max((storage.nbytes for storage in written), default=0)
     if programs > MOST_PROGRAMS or most_bytes > _MOST_BYTES_BY_CHANCE:
         return {}
     watched = {storage: np.arange(storage.nbytes) for storage in written}
-    reading = frozenset(op.index for op in call.module.ops if op.name in READING)
-    schedule = Schedule(np.arange(min(programs, _PROGRAMS_BY_CHANCE)), reading, seed=seed)
     gaps, groups = releases.sure_gaps, np.arange(programs)
     clocks = Clocks(call.module, call.arguments, programs, watched, schedule, groups, gaps)
     failure = _run(call, clocks, _ClockedRun(clocks, schedule))

@@ -2,7 +2,8 @@
 
 Runs in some orders show all that a number decides that each program draws once, from one counter:
 each program comes at each place, and whoever draws a number does the same with it. Not if programs
-differ in what they do with a number, ask without changing the place, or decide by two numbers.
+differ in what they do with a number, ask without changing the place, decide by two numbers, or
+update two places, which programs may see in different orders.
 Example: program 0 stores if it drew 0, and program 2 if it drew 1: only 0, 2, 1 is an order in
 which both do.
 """
@@ -12,8 +13,9 @@ from __future__ import annotations
 from kvtrace.ir import Module, Op, Value
 from kvtrace.ir.feeding import feeding, feeding_values
 from kvtrace.ir.flow import constant_of, deciding, enclosing_ops, flow_of
+from kvtrace.ir.memory_sites import memory_sites
 from kvtrace.ir.model import once_per_module
-from kvtrace.ir.ops import BRANCHES, LOOPS, effect_of, operator_of
+from kvtrace.ir.ops import BRANCHES, LOOPS, address_of, effect_of, operator_of
 from kvtrace.verdicts.conflicts.parts import roles_of
 from kvtrace.verdicts.conflicts.releases import only_atomic
 
@@ -21,10 +23,10 @@ from kvtrace.verdicts.conflicts.releases import only_atomic
 def undecided_atomic(access: Op, module: Module) -> Op | None:
     """Return an atomic by whose result it is open in some order whether an access happens."""
     deciders = [op for op in _read_atomics(module) if op.index in feeding(access, module)]
-    for atomic in deciders:
-        if len(deciders) > 1 or not _is_draw(atomic, module) or _is_mixed(atomic, access, module):
-            return atomic
-    return None
+    is_one_draw = len(deciders) == 1 and _is_draw(deciders[0], module)
+    if not deciders or (is_one_draw and not _is_mixed(deciders[0], access, module)):
+        return None
+    return deciders[0]
 
 
 @once_per_module
@@ -40,10 +42,16 @@ def _read_atomics(module: Module) -> tuple[Op, ...]:
 
 
 def _is_draw(atomic: Op, module: Module) -> bool:
-    """Return whether all programs change the place alike, outside of loops."""
+    """Return whether all programs change the place alike, outside of loops, and no other."""
     is_constant = constant_of(atomic.operand("value")) is not None
     in_loop = any(op.name in LOOPS for op in enclosing_ops(atomic))
-    return is_constant and not in_loop and roles_of(module).by_op[atomic.index].changes
+    sites = [site for site in memory_sites(module) if site.kind == "atomic"]
+    (own,) = (site for site in sites if site.op is atomic)
+    reached = filter(own.reaches, range(len(module.main.arguments)))
+    others = [site for site in sites if address_of(site.op) is not address_of(atomic)]
+    has_other_places = any(site.reaches(argument) for argument in reached for site in others)
+    changes = roles_of(module).by_op[atomic.index].changes
+    return is_constant and changes and not in_loop and not has_other_places
 
 
 def _is_mixed(atomic: Op, access: Op, module: Module) -> bool:

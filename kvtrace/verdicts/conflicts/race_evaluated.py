@@ -28,7 +28,13 @@ from kvtrace.symbolic.functions import Choice
 from kvtrace.symbolic.summary import Access as AccessFormula
 from kvtrace.symbolic.terms import Atom, Symbol
 from kvtrace.verdicts.binding import BoundCall
-from kvtrace.verdicts.conflicts.clocked_runs import Ordering, races_by_chance, races_in_orders
+from kvtrace.verdicts.conflicts.all_orders import races_in_all_orders
+from kvtrace.verdicts.conflicts.clocked_runs import (
+    Ordering,
+    races_by_schedule,
+    races_in_orders,
+    schedules_by_chance,
+)
 from kvtrace.verdicts.conflicts.clocks import Race, RaceKey
 from kvtrace.verdicts.conflicts.drawn_numbers import undecided_atomic
 from kvtrace.verdicts.conflicts.messages import RACE
@@ -168,13 +174,13 @@ class Sweep(Observer):
                     )  # fmt: skip
 
 
-_MOST_SEEDS: Final = 4
 _MAX_WATCHED: Final = 1 << 23
 _BARRIER_UNKNOWN: Final = (
     "an atomic orders the accesses of its own thread, and it is not known whether a barrier orders "
     "those of the other threads of its program before it"
 )
 _ORDERED: Final = "atomics order the programs that access the same byte"
+_IN_ALL_ORDERS: Final = "in all orders in which atomics may run"
 _IN_ORDERS: Final = "run with the programs in order of their ids, backwards and shuffled"
 
 
@@ -222,15 +228,17 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
         for ordered in meetings:
             yield self._meeting_outcome(op, ordered)
         reasons = (*self._unstable_addresses(op), *self._unseen_orders(op))
-        unstable = [Undecided(reason) for reason in reasons]
-        if unstable:
-            yield from self._races_by_chance(op)
-        yield from unstable
+        all_orders = self._races_in_all_orders if reasons else None
+        for races in self._races_by_schedules if reasons else ():
+            yield from self._outcomes_of_races(op, races)
+        if all_orders is None or any(op.index in pair for pair in all_orders):
+            yield from map(Undecided, reasons)
         if self._failure_in_orders is not None:
             yield Undecided(self._failure_in_orders)
         is_one_run = meetings and self._roles.synchronizes and self._ordering.is_fixed
         in_orders = self._depends_on_order or (meetings and not is_one_run)
-        yield NoConflict("evaluated", _IN_ORDERS if in_orders else "")
+        why = _IN_ORDERS if all_orders is None else _IN_ALL_ORDERS
+        yield NoConflict("evaluated", why if in_orders else "")
 
     def _meeting_outcome(
         self, op: Op, ordered: _OrderedMeeting
@@ -267,28 +275,39 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
             releases_of(self._bound).unordering_release(*ops) if self._roles.synchronizes else None
         )
         conflict = ConfirmedConflict(witness, "evaluated", unordering_release=missed)
-        return by_results(self._bound, conflict)
+        outcome = by_results(self._bound, conflict)
+        if schedule is not None and isinstance(outcome, Undecided):
+            return by_results(self._bound, conflict, schedule)
+        return outcome
 
-    def _races_by_chance(self, op: Op) -> Iterator[NoConflict | ConfirmedConflict | Undecided]:
-        """Yield the outcomes of the op's races in runs that let programs run side by side."""
-        for races in self._chance_races:
-            for race in races.values():
-                ops = (race.first, race.second)
-                if op not in ops or ascending(ops[0].index, ops[1].index) not in self._open_pairs:
-                    continue
-                witness = replayed(
-                    self._call, ops, race.programs, race.storage, race.byte, whole=True,
-                    schedule=race.schedule,
-                )  # fmt: skip
-                if witness is not None:
-                    conflict = ConfirmedConflict(witness.ordered_for(op), "evaluated")
-                    yield by_results(self._bound, conflict, race.schedule)
+    def _outcomes_of_races(
+        self, op: Op, races: Mapping[RaceKey, Race]
+    ) -> Iterator[NoConflict | ConfirmedConflict | Undecided]:
+        """Yield the outcomes of the op's races in one run."""
+        for race in races.values():
+            ops = (race.first, race.second)
+            if op not in ops or ascending(ops[0].index, ops[1].index) not in self._open_pairs:
+                continue
+            witness = replayed(
+                self._call, ops, race.programs, race.storage, race.byte, whole=True,
+                schedule=race.schedule,
+            )  # fmt: skip
+            if witness is not None:
+                conflict = ConfirmedConflict(witness.ordered_for(op), "evaluated")
+                yield by_results(self._bound, conflict, race.schedule)
 
     @cached_property
-    def _chance_races(self) -> tuple[Mapping[RaceKey, Race], ...]:
-        """The races of some runs by chance."""
-        releases = releases_of(self._bound)
-        return tuple(races_by_chance(self._call, releases, seed) for seed in range(_MOST_SEEDS))
+    def _races_in_all_orders(self) -> Mapping[tuple[int, int], Schedule] | None:
+        """A schedule for each open pair that may race in some order; None if not all are known."""
+        return races_in_all_orders(self._bound, self._open_pairs)
+
+    @cached_property
+    def _races_by_schedules(self) -> tuple[Mapping[RaceKey, Race], ...]:
+        """The races of runs by these schedules, and of some by chance."""
+        by_pair, releases = self._races_in_all_orders, releases_of(self._bound)
+        chance = schedules_by_chance(self._call) if by_pair != {} else ()
+        schedules = (*(by_pair or {}).values(), *chance)
+        return tuple(races_by_schedule(self._call, releases, schedule) for schedule in schedules)
 
     def _unknown_addresses(self, op: Op) -> Iterator[str]:
         """Yield the reasons for unknown addresses of an op and of ops that it clashes with."""

@@ -56,6 +56,7 @@ class Scheduled(Instrument):
         super().__init__()
         self.schedule = schedule
         self._chance = np.random.default_rng(schedule.seed)
+        self.takes_turns = schedule.seed is not None
 
     def wrapped(self, op: Op, step: Step) -> Step:
         """Wrap the ops before which programs let others run."""
