@@ -195,7 +195,8 @@ def depends_on(tensors: Iterable[TensorArgument]) -> str:
     """Return a reason that names unrecorded tensors, and the setting that records them."""
     listed = list(tensors)
     names = ", ".join(dict.fromkeys(tensor.name for tensor in listed)) or "memory"
-    setting = "int" if all(tensor.dtype[0] in _INTEGERS for tensor in listed) else "all"
+    is_whole = all(tensor.dtype[0] in _INTEGERS for tensor in listed)
+    setting = "int" if is_whole else "all, which keeps those of a call's first launch"
     return (
         f"it depends on the contents of {names}, which were not recorded "
         f"(set KVTRACE_TENSORS={setting})"

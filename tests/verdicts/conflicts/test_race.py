@@ -45,7 +45,7 @@ def test_parts_of_a_product_that_are_stored_race():
     assert found.message == (
         "programs (0, 0, 0) and (0, 1, 0) both store to byte 0 of c, and nothing orders them; they "
         "race if the two values differ: it depends on the contents of a, b, which were not "
-        "recorded (set KVTRACE_TENSORS=all)"
+        "recorded (set KVTRACE_TENSORS=all, which keeps those of a call's first launch)"
     )
 
 
