@@ -22,6 +22,7 @@ _HINTS: Final = {
 #: Phrases of reasons, which decide the hint since a trace has no more than the sentence: those of
 #: `rules/bounds_witnesses.py` on masked accesses and their tensors, and of `verdicts/judge.py`.
 _MASKED, _STRIDED, _WRAPS = "the mask admits ", " and strides ", "wraps around"
+_LOADED: Final = "the address is made of "
 _GENERATED: Final = (
     "Inductor wrote this kernel: keep the line that it comes from out of the compiled graph "
     "(torch.compiler.disable), and report it to PyTorch"
@@ -60,7 +61,9 @@ def hint_for(
         mask = f"{reason}. " if reason.startswith(_MASKED) else ""
         return mask + _GENERATED
     if rule in ("out-of-bounds", "out-of-view") and _WRAPS in reason:
-        return "compute the offset in 64 bits: .to(tl.int64) before the product or sum that wraps"
+        rule = "overflow"
+    if rule == "out-of-bounds" and reason.startswith(_LOADED):
+        return f"{reason}: check the indices before the launch, clamp them, or mask these lanes off"
     if rule == "out-of-bounds" and (row["past_end_bytes"] or 0) < 0:
         return "keep the offset at 0 or above: shift the start, or mask these lanes off"
     if rule == "out-of-bounds" and reason.startswith(_MASKED):

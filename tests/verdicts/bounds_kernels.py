@@ -143,3 +143,18 @@ def neighbors(source, image, result, width, height, AGAIN: tl.constexpr, BLOCK: 
     elif AGAIN == "upwards":
         inside = (right >= 0) & (y >= 0) & (y < height)
     tl.store(result + i, tl.load(image + y * width + right, mask=inside, other=0.0))
+
+
+@triton.jit
+def embedded(indices, table, result, count, width, LEVELS: tl.constexpr, BLOCK: tl.constexpr):
+    row = tl.arange(0, BLOCK)
+    column = tl.arange(0, 2 * BLOCK)
+    index = tl.load(indices + row, mask=row < count, other=0)
+    if LEVELS == 2:
+        index = tl.load(indices + index)
+    place = index[:, None] * width + column[None, :]
+    if LEVELS:
+        mask = (row < count)[:, None] & (column < width)[None, :]
+        tl.store(result + row[:, None] * width + column[None, :], tl.load(table + place, mask=mask))
+    else:
+        tl.store(result + row[:, None] * 8 + column[None, :], tl.load(table + place % 32))

@@ -9,6 +9,7 @@ mask compares there have their names in the kernel: for `mask=index < n`, n = 1,
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -23,7 +24,7 @@ from kvtrace.ir.flow import constant_of, value_before
 from kvtrace.ir.ops import SPREADING, mask_of, operator_of
 from kvtrace.ir.types import shape_of
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.symbolic.conditions import at_least
+from kvtrace.symbolic.conditions import at_least, in_order
 from kvtrace.symbolic.expressions import value_expression
 from kvtrace.symbolic.meanings.tt_shape import source_indices
 from kvtrace.symbolic.prover import Point, Proven, Refuted, nominal_seconds, prove
@@ -37,28 +38,31 @@ from kvtrace.verdicts.verdict import Verdict
 
 #: Start of the reason of a violation by an access with a mask.
 MASK_ADMITS: Final = "the mask admits"
+#: Start of the reason of a violation by an access whose address is made of loaded integers.
+LOADED: Final = "the address is made of"
 
 _MAX_CHARACTERS: Final = 60
 """Expressions of more characters are not shown."""
 
 
 def admitted(bound: BoundCall, access: Access, defect: OutOfBounds) -> str | None:
-    """Return a phrase with the compared values in an outside lane and the tensor's extent.
+    """Return a phrase with the loaded and compared values in an outside lane, and the extent.
 
-    Returns None if the access has no mask, or a constant one.
+    Returns None if nothing was loaded and the access has no mask, or a constant one.
     """
+    causes, lanes = [], tuple(as_term(number) for number in defect.lane)
+    loaded = ", ".join(_loaded_values(bound, access, defect, lanes))
+    if loaded:
+        causes.append(f"{LOADED} {loaded}")
     mask = mask_of(access.op)
-    if mask is None or constant_of(value_before(mask, SPREADING)) is not None:
-        return None
-    lanes = tuple(as_term(number) for number in defect.lane)
-    values_by_name = (
-        {} if access.calls else dict(_compared_values(bound, access, defect, mask, lanes))
-    )
-    values_text = (
-        ", ".join(f"{name} = {number:,}" for name, number in values_by_name.items()) or "this lane"
-    )
+    if mask is not None and constant_of(value_before(mask, SPREADING)) is None:
+        values_by_name = (
+            {} if access.calls else dict(_compared_values(bound, access, defect, mask, lanes))
+        )
+        values_text = ", ".join(f"{name} = {number:,}" for name, number in values_by_name.items())
+        causes.append(f"{MASK_ADMITS} {values_text or 'this lane'}")
     tensor = bound.call.tensor(defect.argument)
-    return f"{MASK_ADMITS} {values_text}; {tensor.name} has {_extent(tensor)}"
+    return f"{', and '.join(causes)}; {tensor.name} has {_extent(tensor)}" if causes else None
 
 
 def _extent(tensor: TensorArgument) -> str:
@@ -68,6 +72,27 @@ def _extent(tensor: TensorArgument) -> str:
     contiguous = tuple(math.prod(tensor.shape[axis + 1 :]) for axis in range(len(tensor.shape)))
     steps = "" if tensor.strides == contiguous else f" and strides {list(tensor.strides)}"
     return f"shape {list(tensor.shape)}{steps}"
+
+
+def _loaded_values(
+    bound: BoundCall, access: Access, defect: OutOfBounds, lanes: tuple[Term, ...]
+) -> Iterator[str]:
+    """Yield the loaded integers that an address is made of, as `index[1] = 64`.
+
+    Of a loop from one loaded number to another the address has only the first: there are none.
+    """
+    summands = [atom for monomial in access.offset.coefficients for atom in monomial]
+    if any(isinstance(atom, Symbol) and atom.kind == "trip" for atom in summands):
+        return
+    for symbol in in_order(access.offset.symbols("content")):
+        number, offset = (
+            _value_in_lane(bound, access, defect, term, lanes)
+            for term in (symbol.term, symbol.at[0])
+        )
+        recorded, tensors = bound.contents.recorded(symbol), bound.contents.sources(symbol)
+        if number is not None and offset is not None and recorded is not None:
+            place = f"[{offset // recorded.size}]" if tensors[0].strides == (1,) else ""
+            yield f"{tensors[0].name}{place} = {number:,}"
 
 
 def _compared_values(
@@ -123,9 +148,13 @@ def _value_in_lane(
             point[atom] = lanes[atom.key].value({})
         elif atom in trips:
             point[atom] = trips[atom]
+    for atom in sorted(term.symbols("content"), key=lambda atom: len(atom.within())):
+        loaded = bound.contents.number(atom, point)
+        if loaded is not None:
+            point[atom] = loaded
     try:
         return term.value(point)
-    except KeyError:  # the term depends on contents, or on the trip of an outer loop
+    except KeyError:  # the term depends on unknown contents, or on the trip of an outer loop
         return None
 
 
@@ -198,8 +227,11 @@ class Witnesses:
                 grid_defect or defect, arguments, refuted.method, counted=ran_grid,
                 farthest=grid_defect is not None,
             )  # fmt: skip
-            if verdict.verdict == "violation":
-                verdict = replace(verdict, reason=admitted(self._bound, access, defect))
+            cause = admitted(self._bound, access, defect)
+            if cause is not None and verdict.verdict == "violation":
+                values = re.split(f"; |, and {MASK_ADMITS}", cause)[0]
+                message = verdict.message + (f", as {values}" if LOADED in values else "")
+                verdict = replace(verdict, reason=cause, message=message)
             yield verdict
 
     def _farthest(self, outside: Sequence[Outside], defect: OutOfBounds) -> OutOfBounds | None:

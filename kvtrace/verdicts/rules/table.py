@@ -131,7 +131,8 @@ RULES: Final = _by_id(
         "overflow",
         "error",
         "an integer that decides an access does not fit its width and wraps around",
-        "compute it in 64 bits: widen one factor with .to(tl.int64) before multiplying",
+        "widen an operand with .to(tl.int64) before this operation, or keep it smaller; positions "
+        "in descriptors and block pointers have 32 bits: move the base pointer instead",
         "rules.overflow",
     ),
     Rule(

@@ -155,6 +155,30 @@ def test_a_reason_has_the_values_of_both_axes_of_a_mask():
     assert store.verdict == "proven"
 
 
+@pytest.mark.parametrize(
+    ("levels", "numbers", "loaded", "admitted"),
+    [
+        (1, [1, 0, 7, 3], "indices[2] = 7", ", and the mask admits row = 2, column = 0"),
+        (1, [1, 0, -1, 3], "indices[2] = -1", ", and the mask admits row = 2, column = 0"),
+        (2, [3, 0, 1, 9], "indices[0] = 3, indices[3] = 9", ", and the mask admits row = 0"),
+        (0, [1, 0, -3, 3], "indices[2] = -3", "; table has shape [7, 4]"),
+    ],
+)
+def test_a_reason_has_the_loaded_integers_of_an_address(
+    levels, numbers, loaded, admitted
+):  # fmt: skip
+    tensors = {
+        "indices": tensor(4, dtype="i32", data=np.array(numbers, np.int32)),
+        "table": tensor(7, 4),
+        "result": tensor(32),
+    }
+    made = call(kernels.embedded, (1,), **tensors, count=3, width=4, LEVELS=levels, BLOCK=4)
+    (found,) = (verdict for verdict in judged(made) if verdict.verdict == "violation")
+
+    assert found.reason.startswith(f"the address is made of {loaded}{admitted}")
+    assert found.message.endswith(f", as the address is made of {loaded}")
+
+
 def test_an_access_without_a_mask_has_no_reason():
     (found,) = judged(call(kernels.fill, (4,), result=tensor(1000, dtype="i64"), BLOCK=256))
     assert found.reason is None

@@ -411,7 +411,7 @@ def test_live_judging_names_the_overflow_and_what_to_do():
 
     assert "wraps around to -2,147,483,648" in found["overflow"].message
     assert "program_id(0) * stride wraps around" in found["out-of-bounds"].message
-    assert "64 bits" in found["out-of-bounds"].hint
+    assert "widen an operand" in found["out-of-bounds"].hint
 
 
 @triton.jit
