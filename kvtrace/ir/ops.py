@@ -20,7 +20,7 @@ from kvtrace.ir.op_kinds import AccessKind as AccessKind
 from kvtrace.ir.op_kinds import Kind as Kind
 from kvtrace.ir.op_kinds import Operator as Operator
 from kvtrace.ir.op_kinds import Reading as Reading
-from kvtrace.ir.types import IntegerType
+from kvtrace.ir.types import IntegerType, integer_bits
 
 if TYPE_CHECKING:
     from kvtrace.ir.model import Op, Value
@@ -30,9 +30,6 @@ _OPERATOR_OF: Final = {
     name: operator for operator, names in OPERATORS.items() for name in names.split()
 }
 _TO_FLOAT: Final = {"arith.sitofp", "arith.uitofp"}
-_GROWING: Final = {
-    "arith.addi", "arith.subi", "arith.muli", "arith.shli", "arith.divsi", "math.absi",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +47,6 @@ class OpKind:
     effect: AccessKind | None = None
     reading: Reading = ""
     operator: Operator = ""
-    grows: bool = False
-    """The result may overflow even if all operands are in range."""
     _positions: Mapping[str, int] = field(init=False, repr=False)
     _fixed: int = field(init=False, repr=False)
     """Number of operand names before the first optional operand or list."""
@@ -128,7 +123,7 @@ def _rows(
         for name in names.split():
             KINDS[name] = OpKind(
                 name, group, kind, tuple(operands.split()), effect, reading,
-                _OPERATOR_OF.get(name, ""), name in _GROWING,
+                _OPERATOR_OF.get(name, ""),
             )  # fmt: skip
 
 
@@ -417,8 +412,10 @@ COMBINING: Final = named(lambda row: row.kind in (Kind.REDUCTION, Kind.SCAN))
 """Ops that combine elements in a region, along an axis."""
 DIVIDING: Final = computing("//", "%") & (SIGNED | UNSIGNED | MIXING)
 """Divisions of integers."""
-GROWING: Final = named(lambda row: row.grows)
-"""Integer ops whose result may overflow even if all operands are in range."""
+_WITHIN_WIDTH: Final = {"arith.divui"} | computing(
+    "&", "|", "^", ">>", "%", "min", "max", "mulhi", "where", "compare", "cast", "bitcast"
+)
+"""Ops whose integers fit their width if the operands do."""
 UNROUNDED: Final = computing("where", "bitcast", "negate", "abs") | {
     "arith.maximumf", "arith.maxnumf", "arith.minimumf", "arith.minnumf", "tt.clampf",
 }  # fmt: skip
@@ -431,6 +428,16 @@ def operator_of(op: Op) -> Operator:
     """Return the operator that an op computes, or "" if the op's row has none."""
     row = KINDS.get(op.name)
     return "" if row is None else row.operator
+
+
+def may_overflow(op: Op) -> bool:
+    """Return whether an op computes integers that may not fit though its operands do.
+
+    Any op that computes does, but for those that are known to stay within the width.
+    """
+    if op.name not in ELEMENTWISE or op.name in _WITHIN_WIDTH:
+        return op.name in CALLS
+    return any((integer_bits(result.type) or 1) > 1 for result in op.results)
 
 
 def address_of(op: Op) -> Value:

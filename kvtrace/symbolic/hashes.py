@@ -15,7 +15,7 @@ from kvtrace.ir.flow import constant_of
 from kvtrace.ir.ops import MIXING, MOVING, Operator, named, operator_of
 from kvtrace.ir.types import integer_bits
 
-_HASHING: Final = 1 << 16
+LARGE_CONSTANT: Final = 1 << 16
 """The smallest odd constant that may be a hash's; strides and sizes are smaller or even."""
 _SEEN_THROUGH: Final = named(
     lambda row: row.operator == "bitcast" or (row.name in MOVING and row.operands == ("source",))
@@ -107,4 +107,4 @@ def _computing_op(value: Value) -> Op | None:
 def _is_hashing(value: Value) -> bool:
     op = _computing_op(value)
     number = None if op is None else constant_of(op.results[0])
-    return isinstance(number, int) and bool(number % 2) and abs(number) >= _HASHING
+    return isinstance(number, int) and bool(number % 2) and abs(number) >= LARGE_CONSTANT

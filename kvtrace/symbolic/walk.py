@@ -24,7 +24,7 @@ from kvtrace.ir.attributes import (
     IntegerAttribute,
 )
 from kvtrace.ir.model import number_of, once_per_module
-from kvtrace.ir.ops import GROWING, contents_of, effect_of, operator_of
+from kvtrace.ir.ops import contents_of, effect_of, may_overflow, operator_of
 from kvtrace.ir.types import (
     TensorDescriptorType,
     Type,
@@ -354,7 +354,7 @@ class Walk:
     def _note(
         self, op: Op, result: Term, bits: int, shape: tuple[int, ...], *, followed: bool = True
     ) -> None:
-        if op.name in GROWING or op.regions:  # else the result fits if the operands do
+        if op.regions or may_overflow(op):  # else the result fits if the operands do
             place = self.place_fields(op)
             self.arithmetic.append(
                 Arithmetic(**place, result=result, bits=bits, shape=shape, followed=followed)

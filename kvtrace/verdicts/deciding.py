@@ -7,7 +7,14 @@ from typing import Final, Literal
 
 from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.feeding import feeding, feeding_values
-from kvtrace.ir.flow import backward, counter_of, enclosing_ops, flow_of, value_before
+from kvtrace.ir.flow import (
+    backward,
+    constant_of,
+    counter_of,
+    enclosing_ops,
+    flow_of,
+    value_before,
+)
 from kvtrace.ir.model import once_per_module
 from kvtrace.ir.ops import (
     COMBINING,
@@ -24,7 +31,8 @@ from kvtrace.ir.ops import (
     operator_of,
 )
 from kvtrace.ir.types import integer_bits
-from kvtrace.symbolic.hashes import is_hash
+from kvtrace.ir.updates import update_of
+from kvtrace.symbolic.hashes import LARGE_CONSTANT, is_hash
 from kvtrace.verdicts.comparisons import is_unsigned
 
 Purpose = Literal["address", "mask", "branch", "loop", "index", "signed index"]
@@ -46,14 +54,17 @@ def deciding_ops(module: Module) -> frozenset[int]:
 
 _POSITIONS: Final = computing("program_id", "arange")
 _TRACED: Final = MODULAR | MOVING | computing("<<")
+_REPLACING: Final = ("", "exch", "max", "min", "umax", "umin")
+"""Updates of atomic ops whose result is their operand as it is; "" swaps if equal."""
 
 
 def stored_index(op: Op, module: Module) -> Value | None:
-    """Return a store's value if it is an index made of program ids or lanes, else None.
+    """Return the value that an op may leave in memory if it is made of program ids or lanes.
 
-    Sums and products of data may be meant to wrap around, and are not indices.
+    None if not: sums and products of data may be meant to wrap around, and are not indices.
     """
-    if effect_of(op) != "store":
+    effect = effect_of(op)
+    if effect != "store" and (effect != "atomic" or update_of(op) not in _REPLACING):
         return None
     value = op.operand("value")
     if (integer_bits(value.type) or 0) < 16:
@@ -88,14 +99,15 @@ def _is_counted_and_loads(loop: Op, feeders: Container[int], module: Module) -> 
 def _is_made_of_positions(value: Value, module: Module) -> bool:
     """Return whether a value is made of program ids, lanes or loop counters.
 
-    Those that feed it by bounds of loops, or by conditions of what is masked, do not count.
+    Those that feed it by bounds of loops do not count, nor by conditions of data that is masked.
     """
-    flow = flow_of(module)
+    flow, feeders = flow_of(module), feeding_values((value,), module)
+    has_data = any(op.index in feeders and op.name in READING for op in module.ops)
     counters = {counter.id for op in module.ops if (counter := counter_of(op)) is not None}
 
     def through(current: Value) -> Sequence[Value]:
         op = current.owner
-        if current.id in counters or integer_bits(current.type) == 1:
+        if current.id in counters or (has_data and integer_bits(current.type) == 1):
             return ()
         if not isinstance(op, Op) or flow.origins(current):
             return flow.sources(current)
@@ -132,7 +144,18 @@ def modular_ops(value: Value, module: Module) -> list[Op]:
 
 def unsigned_differences(module: Module) -> frozenset[int]:
     """Return the indices of differences that are later read as unsigned integers."""
-    return frozenset(op.index for op in _read_as_unsigned(module) if operator_of(op) == "-")
+    return frozenset(op.index for op in _read_as_unsigned(module) if is_difference(op))
+
+
+def is_difference(op: Op) -> bool:
+    """Return whether an op subtracts, or adds a small negative constant.
+
+    Of 32 bits, x + (2^32 - 6) is x - 6. Hashes add larger constants.
+    """
+    if operator_of(op) != "+":
+        return operator_of(op) == "-"
+    number = constant_of(value_before(op.operands[1], MOVING))
+    return number is not None and -LARGE_CONSTANT < number < 0
 
 
 @once_per_module

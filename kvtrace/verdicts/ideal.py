@@ -12,7 +12,7 @@ j)` shows the wrap; `load(x + (j - 1))` does not, as both numbers agree again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -49,13 +49,13 @@ from kvtrace.ir.ops import (
     COMBINING,
     ELEMENTWISE,
     FILLING,
-    GROWING,
     MIXING,
     SIGNED,
     UNSIGNED,
     address_of,
     computing,
     mask_of,
+    may_overflow,
     operator_of,
 )
 from kvtrace.ir.types import integer_bits, is_pointer
@@ -103,6 +103,7 @@ class Ideals(Shadows):
     """An instrument that carries ideal numbers and compares them with actual ones at their uses."""
 
     kind = WrappedNumber
+    enters_reductions = True
 
     def __init__(self, module: Module) -> None:
         super().__init__(module)
@@ -207,7 +208,7 @@ class Ideals(Shadows):
         type_ = value_type(op.results[0].type)
         hashes = makes_hash(op)
         decides = op.index in self._deciding and not hashes
-        grows = decides and op.name in GROWING and _is_number(op.results[0])
+        grows = decides and may_overflow(op)
         always = grows and op.index in self._differences
         run = on_actual(op, step)
 
@@ -229,24 +230,25 @@ class Ideals(Shadows):
     def combination(self, op: Op, step: Step) -> Step:
         """Wrap a reduction or scan so that it also combines ideal numbers.
 
-        If its body has several ops, wraps in it are recorded as possibly missed.
+        Those of a body of several ops are combined in the body.
         """
         combination = combination_of(op)
         body = op.regions[0].blocks[0].ops
-        body_grows = any(
-            inner_op.name in GROWING and _is_number(inner_op.results[0]) for inner_op in body
-        )
-        grows = op.index in self._deciding and body_grows
-        run = on_actual(op, step)
+        grows = op.index in self._deciding and any(map(may_overflow, body))
+        run: Callable[[list[Any], Any], Any] = step if combination is None else on_actual(op, step)
 
         def combined(values: list[Any], scope: Any) -> None:
-            operands = run(values, scope)
+            operands = [values[value.id] for value in op.operands]
+            run(values, scope)
             if not grows and not any(type(value) is WrappedNumber for value in operands):
                 return
-            if combination is None or any(map(is_unknown, (*operands, values[op.results[0].id]))):
+            results = [values[value.id] for value in op.results]
+            if any(map(is_unknown, (*operands, *results))):
                 self._record_missed(op, operands)
-            else:
+            elif combination is not None:
                 self._compute_ideal(op, operands, values, scope, combination)
+            else:
+                self.seen.reached.setdefault(op.index, set()).update(origins_of(results))
 
         return combined
 
@@ -278,9 +280,11 @@ class Ideals(Shadows):
         type_ = value_type(value.type)
         actual_numbers = ideal_numbers(result, type_)
         origins = origins_of(operands)
-        if op.name in GROWING and op.index in self._differences:
+        if op.index in self._differences:
             negative_differences = self._negative_differences(op, operands, ideal)
-            if negative_differences.any():
+            if operator_of(op) == "+" and np.all(ideal < 0):
+                self.seen.hidden.add(op.index)  # a sum of unsigned numbers would fit
+            elif negative_differences.any():
                 # Numbers are the same; that they are read as unsigned ones makes the difference.
                 unsigned = read_unsigned(actual_numbers, type_.element.bits)
                 self.seen.wrapped(
@@ -290,7 +294,7 @@ class Ideals(Shadows):
         if not np.any(ideal != actual_numbers):
             negative = not self._differences.isdisjoint(origins) and limits(ideal)[0] < 0
             return WrappedNumber(result, ideal, origins) if negative else result
-        if _is_number(value) and (op.name in GROWING or op.name in COMBINING):
+        if _is_number(value) and (op.name in COMBINING or may_overflow(op)):
             low, high = limits(ideal)
             bits = type_.element.bits
             fits = -(1 << (bits - 1)) <= low and high < (1 << bits)
@@ -306,7 +310,8 @@ class Ideals(Shadows):
         """Return where a difference of two non-negative numbers is negative."""
         type_ = value_type(op.operand("left").type)
         minuend, subtrahend = (ideal_numbers(value, type_) for value in operands)
-        return np.asarray((minuend >= 0) & (subtrahend >= 0) & (ideal < 0), np.bool_)
+        subtracts = (subtrahend >= 0) if operator_of(op) == "-" else (subtrahend < 0)
+        return np.asarray((minuend >= 0) & subtracts & (ideal < 0), np.bool_)
 
     def _without_meaning(self, op: Op, step: Step) -> Step:
         """Wrap an op that has no ideal function; wraps in its operands may then be missed."""

@@ -60,6 +60,7 @@ from kvtrace.verdicts.comparisons import Compared, compared, compared_together, 
 from kvtrace.verdicts.deciding import (
     Purpose,
     has_sign,
+    is_difference,
     modular_ops,
     reads_unsigned,
     selected_operands,
@@ -377,11 +378,11 @@ class _UseSearch:
         self._add_use(op, source, value, term, (fits, fits), purpose, lanes)
 
     def _difference(self, value: Value) -> Arithmetic | None:
-        """Return the subtraction behind an unsigned integer, which may be negative, else None."""
+        """Return the difference behind an unsigned integer, which may be negative, else None."""
         for op in modular_ops(value, self._summary.module):
             result = self._values.get(op.results[0].id)
             place = None if op.block is None else self._places.get(op.block)
-            if operator_of(op) == "-" and isinstance(result, Term) and place is not None:
+            if is_difference(op) and isinstance(result, Term) and place is not None:
                 bits = integer_bits(op.results[0].type) or 64
                 shape = shape_of(op.results[0].type)
                 return Arithmetic(op, place.guard, place.loops, place.calls, result, bits, shape)

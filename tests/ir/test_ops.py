@@ -2,14 +2,25 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from kvtrace.evaluate.dialects import load_dialects
 from kvtrace.evaluate.registry import ELEMENTWISE, LOWERINGS
+from kvtrace.evaluate.shadows.ideal import BINARY, combined, is_unsigned
 from kvtrace.ir import ops
 from kvtrace.ir.locations import UnknownLocation
 from kvtrace.ir.model import Op
-from kvtrace.ir.ops import GROWING, KINDS, MEMORY, WRITING, Kind, address_of, mask_of, operands_of
+from kvtrace.ir.ops import (
+    KINDS,
+    MEMORY,
+    WRITING,
+    Kind,
+    address_of,
+    mask_of,
+    may_overflow,
+    operands_of,
+)
 from kvtrace.ir.types import IntegerType
 from kvtrace.ir.updates import data_of, positions_of
 from kvtrace.recorded_calls.recorded import Call, calls_of
@@ -131,13 +142,26 @@ def test_every_evaluated_op_has_a_row():
 
 
 def test_every_op_with_an_operator_has_a_row():
-    assert {*ops._OPERATOR_OF, *ops._GROWING} <= set(KINDS)
+    assert set(ops._OPERATOR_OF) <= set(KINDS)
     signs = ("+", "-", "*", "//", "%", "&", "|", "^", "<<", ">>")
     assert all(len(row.operands) == 2 for row in KINDS.values() if row.operator in signs)
     casts = [row for row in KINDS.values() if row.operator in ("cast", "bitcast")]
     assert casts
     assert all(row.operands == ("source",) for row in casts)
-    assert all(KINDS[name].reading or name == "arith.shli" for name in GROWING)
+
+
+def test_ops_may_overflow_but_for_those_whose_integers_fit_the_width_of_their_operands():
+    numbers, others = np.arange(-8, 8), set(KINDS)
+    for name in BINARY:
+        op = op_with_numbered_operands(name, 2)
+        op.results = (NumberedInteger(2),)
+        operands = numbers % 16 if is_unsigned(op) else numbers
+        results = combined(op, operands[:, None], operands, 4)
+        fits = operands.min() <= results.min() and results.max() <= operands.max()
+        assert fits != may_overflow(op), name
+        others.discard(name)
+    fitting = {KINDS[name].operator for name in others & ops._WITHIN_WIDTH}
+    assert fitting == {"where", "compare", "cast", "bitcast", "%"}  # the remainder of floats
 
 
 @pytest.mark.parametrize("folder", some(["train", "train_compiled", "inductor"], 3))

@@ -315,7 +315,7 @@ def _concatenated(parts: Sequence[Any], axis: int, type_: ValueType) -> Any:
     shadows = [
         np.broadcast_to(shadowed.shadow_of(part, type_), actual(part).shape) for part in parts
     ]
-    return replace(shadowed, actual=array, shadow=np.concatenate(shadows, axis))
+    return shadowed.joined(array, np.concatenate(shadows, axis), parts)
 
 
 @semantics("tt.histogram")

@@ -321,6 +321,20 @@ def selected(op: Op, operands: Sequence[Any]) -> Array:
     return np.asarray(result)
 
 
+def gathered(op: Op, operands: Sequence[Any]) -> Array:
+    """Return a gather's ideal numbers; an impossible one where the ideal index leaves the axis."""
+    types = [value_type(value.type) for value in op.operands]
+    arrays = [ideal_numbers(value, type_) for value, type_ in zip(operands, types, strict=True)]
+    source, index = (
+        np.broadcast_to(array, (max(map(len, arrays)), *type_.shape))
+        for array, type_ in zip(arrays, types, strict=True)
+    )
+    axis = attribute(op, "axis", 0) + 1
+    inside = (index >= 0) & (index < source.shape[axis])
+    taken = np.take_along_axis(source, np.where(inside, index, 0).astype(np.int64), axis)
+    return taken if inside.all() else np.where(inside, taken.astype(object), _ELSEWHERE)
+
+
 def truncated(op: Op, operands: Sequence[Any]) -> Array:
     """Return ideal numbers wrapped to fewer bits: a truncation is intended."""
     numbers = ideal_numbers(operands[0], value_type(op.operand("source").type)).astype(object)
@@ -336,6 +350,7 @@ MEANINGS: Final[Mapping[Operator, Ideal]] = {
     "+": moved,  # of a pointer: numbers are BINARY
     "where": selected,
     "abs": magnitude,
+    "gather": gathered,
     "cast": truncated,  # of an integer, where it is not an extension
 }
 

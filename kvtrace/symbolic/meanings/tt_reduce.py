@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kvtrace.ir import Block, Op, Value
 from kvtrace.ir.model import number_of
-from kvtrace.ir.ops import GROWING
+from kvtrace.ir.ops import may_overflow
 from kvtrace.ir.types import integer_bits, shape_of
 from kvtrace.symbolic.conditions import AtLeast, Condition
 from kvtrace.symbolic.functions import Choice, maximum, minimum, single
@@ -123,7 +123,7 @@ def _set_unfollowed(
     """Set an unknown result within a range; record that it may wrap if it may leave its type."""
     if _fits_type(value, limits):
         walk.set_unknown(value, op, reason, limits)
-    elif any(inner.name in GROWING for inner in op.regions[0].blocks[0].ops):
+    elif any(map(may_overflow, op.regions[0].blocks[0].ops)):
         walk.set_wrapped_unknown(value, op, reason)
     else:
         walk.set_unknown(value, op, reason)

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from kvtrace.evaluate import ScalarArgument
 from kvtrace.ir.feeding import feeding, feeding_values
 from kvtrace.ir.flow import counter_of
+from kvtrace.ir.ops import COMBINING, operator_of
 from kvtrace.ir.types import integer_bits
 from kvtrace.symbolic.conditions import Opaque, in_order
 from kvtrace.symbolic.expressions import operation_expression
@@ -27,7 +28,7 @@ from kvtrace.symbolic.prover import Decision, Given, Proven, Refuted, follows
 from kvtrace.symbolic.summary import Access, Arithmetic
 from kvtrace.symbolic.terms import Symbol, Term, signed_range
 from kvtrace.verdicts.contents.loaded import depends_on
-from kvtrace.verdicts.deciding import unsigned_sums_of_cut
+from kvtrace.verdicts.deciding import is_difference, stored_index, unsigned_sums_of_cut
 from kvtrace.verdicts.ideal import followed
 from kvtrace.verdicts.ideal_seen import Seen, VisibleWrap
 from kvtrace.verdicts.replaying import NOT_REPRODUCED, WITNESS_LANES, holds_floats
@@ -51,6 +52,7 @@ _AFFECTED_TEXTS: Final = {
 
 _CALLED: Final = "it is computed in a called function, or for its arguments"
 _CUT: Final = "an operand was cut to fewer bits, and the result is read as an unsigned number"
+_CONSTANT: Final = "its constant is a negative number, or an unsigned one with which it fits"
 _UNSIGNED: Final = "it computes with unsigned integers that may be large"
 
 
@@ -222,7 +224,9 @@ def _judge_use(bound: BoundCall, use: Use, replays: _Replays) -> Verdict:
         return _unknown(bound, use.arithmetic, doubts.reason)
     wrap = replays.visible_wrap(use, bound.program_of(decision.model))
     if wrap is None:
-        return _unknown(bound, use.arithmetic, NOT_REPRODUCED)
+        op = use.arithmetic.op
+        may_be_sum = operator_of(op) == "+" and is_difference(op)
+        return _unknown(bound, use.arithmetic, _CONSTANT if may_be_sum else NOT_REPRODUCED)
     return _violation(bound, wrap, decision.method)
 
 
@@ -270,6 +274,8 @@ def _violation(bound: BoundCall, wrap: VisibleWrap, method: str) -> Verdict:
     module = bound.call.module
     op = module.ops[wrap.origin]
     text = operation_expression(op, bound.summary)
+    if op.parent is not None and op.parent.name in COMBINING:
+        text += f" in {operation_expression(op.parent, bound.summary)}"
     counter = counter_of(op)
     affected = (
         access
@@ -280,14 +286,17 @@ def _violation(bound: BoundCall, wrap: VisibleWrap, method: str) -> Verdict:
     access = next(affected, None)
     argument = None if access is None else bound.name_of(access)
     kind = None if access is None else access.kind
-    target = f"a {kind or 'memory access'}" + (f" of {argument}" if argument else "")
-    bits = integer_bits((counter or op.results[0]).type)
+    target = f"{'an' if kind == 'atomic' else 'a'} {kind or 'memory access'}"
+    target += f" of {argument}" if argument else ""
+    bits = integer_bits((counter or op.results[0]).type) or 64
     if wrap.ideal == wrap.actual:
         wrap_text = f"{text} stays {wrap.ideal:,}, a step of 0, and the loop never ends"
     else:
-        wrap_text = f"{text} is {wrap.ideal:,}, more than {bits} bits hold, and wraps around to "
-        wrap_text += f"{wrap.actual:,}"
-        if bits and wrap.actual < 0 and wrap.ideal >= 1 << bits:
+        cause = f"more than {bits} bits hold"
+        if signed_range(bits)[0] <= wrap.ideal < 0:
+            cause = "which an unsigned number cannot be"
+        wrap_text = f"{text} is {wrap.ideal:,}, {cause}, and wraps around to {wrap.actual:,}"
+        if wrap.actual < 0 and wrap.ideal >= 1 << bits:
             wrap_text += f", or {wrap.actual + (1 << bits):,} as an unsigned number"
     message = f"{wrap_text}; it decides {_AFFECTED_TEXTS[wrap.purpose]} {target}"
     verdict = Verdict(
@@ -351,7 +360,7 @@ def _evaluated(
             verdicts.append(_unknown_after_evaluation(bound, verdict, access))
         else:
             message = f"{verdict.expression} stays within its width"
-            if index in seen.wrapped_ops:
+            if not seen.wrapped_ops.isdisjoint({index} | seen.reached.get(index, set())):
                 message = f"{verdict.expression} wraps around where no access depends on it"
             proven = replace(verdict, verdict="proven", method="evaluated", message=message)
             verdicts.append(replace(proven, reason=None, evaluating=False))
@@ -360,10 +369,14 @@ def _evaluated(
 
 def _unknown_after_evaluation(bound: BoundCall, verdict: Verdict, access: Op) -> Verdict:
     """Return an unknown verdict whose reason says why the evaluation may have missed a wrap."""
-    missing = bound.contents.read_by(feeding(access, bound.call.module))
-    if missing:
-        unknown = verdict.because(depends_on(missing))
-        return replace(unknown, evaluating=False, unless=access)
+    module = bound.call.module
+    stored = stored_index(access, module)
+    data = feeding_values(() if stored is None else (stored,), module)
+    for feeders, unless in ((feeding(access, module), access), (data, None)):
+        missing = bound.contents.read_by(feeders)
+        if missing:
+            unknown = verdict.because(depends_on(missing))
+            return replace(unknown, evaluating=False, unless=unless)
     unknown = verdict.because(f"{verdict.reason}, which an evaluation did not see")
     return replace(unknown, evaluating=False, unless=None)
 

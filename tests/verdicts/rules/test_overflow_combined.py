@@ -1,0 +1,102 @@
+"""Integers that wrap in a region of several ops, in a gather's index, or in what atomics store."""
+
+import numpy as np
+import pytest
+import triton
+import triton.language as tl
+
+from kvtrace.verdicts.binding import BoundCall
+from kvtrace.verdicts.rules import overflow
+from tests.verdicts.calls import call, tensor
+
+
+@triton.jit
+def _scaled(factor, number, next_factor, next_number):
+    return factor * next_factor, number * next_factor + next_number
+
+
+@triton.jit
+def combined(x, out, step, FORM: tl.constexpr):
+    lanes = tl.arange(0, 8)
+    numbers = lanes * step
+    if FORM == "scan":
+        _, numbers = tl.associative_scan((lanes * 0 + step, lanes), 0, _scaled)
+        tl.store(out + lanes, 1, mask=numbers < 5)
+    elif FORM == "reverse":
+        _, numbers = tl.associative_scan((lanes * 0 + step, lanes), 0, _scaled, reverse=True)
+        tl.store(out + lanes, 1, mask=numbers < 5)
+    elif FORM == "reduce":
+        _, number = tl.reduce((lanes * 0 + step, lanes), 0, _scaled)
+        tl.store(out, 1, mask=number < 5)
+    elif FORM == "argmax":
+        tl.store(out, tl.load(x + tl.argmax(numbers, 0)))
+    elif FORM == "gather":
+        tl.store(out + lanes, tl.gather(tl.load(x + lanes), numbers // step, 0))
+    elif FORM == "sum by lane":
+        tl.store(out, tl.sum(tl.where(lanes > 0, step, 0)))
+    elif FORM == "exchanged":
+        tl.atomic_xchg(out + lanes, numbers)
+    elif FORM == "largest":
+        tl.atomic_max(out + lanes, numbers)
+    else:
+        tl.atomic_add(out + lanes, numbers)
+
+
+@pytest.mark.parametrize(
+    ("form", "small", "large", "wraps"),
+    [
+        ("scan", 34, 36, "in scan"),  # 36^6 + 2 * 36^5 + … is past 2^31; 34^8 is, too, and unused
+        ("reverse", 20, 60, "in scan"),
+        ("reduce", 20, 60, "in reduce"),
+        ("argmax", 306_783_378, 306_783_379, "lanes * step"),
+        ("gather", 306_783_378, 306_783_379, "lanes * step"),
+        ("sum by lane", 306_783_378, 306_783_379, "reduce("),
+        ("exchanged", 306_783_378, 306_783_379, "lanes * step"),
+        ("largest", 306_783_378, 306_783_379, "lanes * step"),
+    ],
+)
+def test_wraps_inside_of_regions_and_of_picked_and_replaced_numbers_are_seen(
+    form, small, large, wraps
+):
+    x = tensor(8, dtype="i32", data=np.arange(8, dtype=np.int32))
+    tensors = {"x": x, "out": tensor(8, dtype="i32")}
+    fine, bad = (
+        list(overflow.judge(BoundCall(call(combined, (1,), **tensors, step=step, FORM=form))))
+        for step in (small, large)
+    )
+
+    assert {verdict.verdict for verdict in fine} == {"proven"}
+    (found,) = (verdict for verdict in bad if verdict.verdict == "violation")
+    assert wraps in found.message
+
+
+def test_sums_in_memory_may_wrap_as_data_may():
+    tensors = {"x": tensor(8, dtype="i32"), "out": tensor(8, dtype="i32")}
+    made = call(combined, (1,), **tensors, step=2**30, FORM="added")
+
+    assert not list(overflow.judge(BoundCall(made)))
+
+
+@triton.jit
+def added(x, out, first, n, K: tl.constexpr, HALVES: tl.constexpr):
+    places = (tl.arange(0, 8) + first).to(tl.uint32)
+    moved = (places + K) // 2 if HALVES else places + K
+    tl.store(out + tl.arange(0, 8), tl.load(x + tl.arange(0, 8), mask=moved < n))
+
+
+@pytest.mark.parametrize(
+    ("first", "constant", "halves", "answer"),
+    [
+        (0, 2**32 - 6, False, "violation"),  # 6 and 7 wrap around to 0 and 1; 0 to 5 are below 0
+        (0, 2**32 - 6, True, "violation"),
+        (6, 2**32 - 6, False, "proven"),  # 6 to 13, of which 6 is subtracted
+        (0, 2**32 - 8, False, "unknown"),  # it fits, or is below 0
+        (0, 6, False, "proven"),
+    ],
+)
+def test_a_negative_constant_added_to_an_unsigned_number_subtracts(first, constant, halves, answer):
+    tensors = {"x": tensor(8), "out": tensor(8)}
+    made = call(added, (1,), **tensors, first=first, n=5, K=constant, HALVES=halves)
+    found = {verdict.verdict for verdict in overflow.judge(BoundCall(made))}
+
+    assert found <= {"proven"} if answer == "proven" else found == {answer}
