@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from kvtrace.ir import Op, Value
-from kvtrace.ir.flow import constant_of
+from kvtrace.ir import Module, Op, Value
+from kvtrace.ir.flow import constant_of, value_before
+from kvtrace.ir.model import once_per_module
 from kvtrace.ir.ops import MIXING, MOVING, Operator, named, operator_of
 from kvtrace.ir.types import integer_bits
 
@@ -30,6 +31,32 @@ def is_hash(op: Op) -> bool:
     return _computes(op, "*", "+") and any(_is_hashing(operand) for operand in op.operands)
 
 
+@once_per_module
+def hashing_ops(module: Module) -> frozenset[int]:
+    """Return the indices of the ops that wrap around as a part of hashes."""
+    shifts = filter(None, map(_mixed_shift, module.ops))
+    return frozenset(op.index for op in (*filter(is_hash, module.ops), *shifts))
+
+
+def _mixed_shift(op: Op) -> Op | None:
+    """Return the left shift of a number whose bits an op mixes with that number, else None.
+
+    Xorshift (`h ^ (h << 13)`) and rotations (`(h << 5) | (h >> 27)`) do so, and lose nothing.
+    """
+    values = [value_before(operand, _SEEN_THROUGH) for operand in op.operands]
+    for value in values if _computes(op, "^", "|") else ():
+        shift = value.owner
+        if isinstance(shift, Op) and _computes(shift, "<<"):
+            shifted = value_before(shift.operand("left"), _SEEN_THROUGH)
+            for other in values:
+                part, whole, mixes = other.owner, other, _computes(op, "^")
+                if isinstance(part, Op) and _computes(part, ">>") and part.name in MIXING:
+                    whole, mixes = value_before(part.operand("left"), _SEEN_THROUGH), True
+                if mixes and whole is shifted:
+                    return shift
+    return None
+
+
 def is_mixed(value: Value) -> bool:
     """Return whether a value is a hash whose bits were mixed, or is computed from such a hash.
 
@@ -37,7 +64,7 @@ def is_mixed(value: Value) -> bool:
     side by side (`high << 32 | low`) are a hash.
     """
     op = _computing_op(value)
-    if op is not None and _computes(op, "|"):
+    if op is not None and _computes(op, "|") and _mixed_shift(op) is None:
         return all(map(_is_shifted_hash, op.operands))
     return _is_mixed(op)
 
@@ -60,8 +87,8 @@ def _is_mixed(op: Op | None) -> bool:
         if op is None or not is_hash(op):
             break
         op = _computing_op(op.operand("right" if _is_hashing(op.operand("left")) else "left"))
-    if op is None or not _computes(op, "^"):
-        return False
+    if op is None or _mixed_shift(op) is not None or not _computes(op, "^"):
+        return op is not None and _mixed_shift(op) is not None
     pending, visited = [op], {op.index}
     while pending and len(visited) < _MOST_STEPS:
         for operand in pending.pop().operands:

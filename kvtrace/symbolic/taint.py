@@ -23,8 +23,11 @@ from kvtrace.symbolic.terms import signed_range
 
 
 def leaves_lanes(op: Op) -> bool:
-    """Return whether an op is a load that leaves its masked lanes undefined."""
-    if op.name not in FILLING or op.optional("other") is not None:
+    """Return whether an op is a load or an atomic that leaves its masked lanes undefined."""
+    row = KINDS.get(op.name)
+    if row is None or op.name not in READING or row.has("shared") or not op.results:
+        return False
+    if row.has("other") and op.optional("other") is not None:
         return False
     checks = op.attributes.get("boundaryCheck")
     if isinstance(checks, DenseArrayAttribute) and checks.values and not number_of(op, "padding"):

@@ -142,9 +142,14 @@ def modular_ops(value: Value, module: Module) -> list[Op]:
     return ops
 
 
+@once_per_module
 def unsigned_differences(module: Module) -> frozenset[int]:
-    """Return the indices of differences that are later read as unsigned integers."""
-    return frozenset(op.index for op in _read_as_unsigned(module) if is_difference(op))
+    """Return the indices of differences that are later read as unsigned integers of their width."""
+    return frozenset(
+        op.index
+        for value, op in _read_as_unsigned(module)
+        if is_difference(op) and integer_bits(op.results[0].type) == integer_bits(value.type)
+    )
 
 
 def is_difference(op: Op) -> bool:
@@ -165,7 +170,7 @@ def unsigned_sums_of_cut(module: Module) -> Mapping[int, tuple[Value, ...]]:
     The keys are the indices of the sums and products.
     """
     operands: dict[int, tuple[Value, ...]] = {}
-    for op in _read_as_unsigned(module):
+    for _, op in _read_as_unsigned(module):
         sources = (value_before(operand, MOVING) for operand in op.operands)
         cut = tuple(source for source in sources if _is_truncated(source))
         if cut and op.name not in MOVING:
@@ -173,11 +178,11 @@ def unsigned_sums_of_cut(module: Module) -> Mapping[int, tuple[Value, ...]]:
     return operands
 
 
-def _read_as_unsigned(module: Module) -> Iterator[Op]:
-    """Yield the sums, products, shifts and bit ops behind operands of unsigned ops."""
+def _read_as_unsigned(module: Module) -> Iterator[tuple[Value, Op]]:
+    """Yield each operand of unsigned ops with the sums, products, shifts and bit ops behind it."""
     for op in module.ops:
         for value in op.operands if reads_unsigned(op) else ():
-            yield from modular_ops(value, module)
+            yield from ((value, source) for source in modular_ops(value, module))
 
 
 def reads_unsigned(op: Op) -> bool:

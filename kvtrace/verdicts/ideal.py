@@ -13,7 +13,6 @@ j)` shows the wrap; `load(x + (j - 1))` does not, as both numbers agree again.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -24,6 +23,7 @@ from kvtrace.evaluate.dialects.tt_descriptor import descriptor_of
 from kvtrace.evaluate.shadows.driver import Shadows, is_unknown, on_actual
 from kvtrace.evaluate.shadows.ideal import (
     BINARY,
+    FIRST_UNSIGNED,
     MEANINGS,
     Ideal,
     TooLarge,
@@ -32,6 +32,7 @@ from kvtrace.evaluate.shadows.ideal import (
     combination_of,
     combined,
     compared_numbers,
+    greater_operand,
     ideal_numbers,
     is_unsigned,
     limits,
@@ -43,7 +44,7 @@ from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Array, Pointer, Unknown, actual, to_array
 from kvtrace.ir import Op, Value
 from kvtrace.ir.flow import counter_of, deciding
-from kvtrace.ir.model import once_per_module
+from kvtrace.ir.model import attribute, once_per_module
 from kvtrace.ir.ops import (
     BRANCHES,
     COMBINING,
@@ -60,7 +61,7 @@ from kvtrace.ir.ops import (
 )
 from kvtrace.ir.types import integer_bits, is_pointer
 from kvtrace.ir.updates import positions_of
-from kvtrace.symbolic.hashes import is_hash, makes_hash
+from kvtrace.symbolic.hashes import hashing_ops, makes_hash
 from kvtrace.verdicts.deciding import (
     Purpose,
     deciding_ops,
@@ -109,7 +110,7 @@ class Ideals(Shadows):
         super().__init__(module)
         self._deciding = deciding_ops(module)
         self._differences = unsigned_differences(module)
-        self._hashes = frozenset(op.index for op in module.ops if is_hash(op))
+        self._hashes = hashing_ops(module)
         self.seen = Seen(self._deciding)
 
     def forget(self) -> Seen:
@@ -159,7 +160,7 @@ class Ideals(Shadows):
         if op.name in _EXTENSIONS:
             return self._ideal_extension
         if operator_of(op) == "compare":
-            return partial(compared_numbers, keeps_negative=self._may_be_negative)
+            return self._ideal_comparison
         return MEANINGS.get(operator_of(op))
 
     def _ideal_binary(self, op: Op, operands: Sequence[Any]) -> Array:
@@ -173,6 +174,14 @@ class Ideals(Shadows):
                 for numbers, value in zip((left, right), values, strict=True)
             )
         return combined(op, left, right, bits)
+
+    def _ideal_comparison(self, op: Op, operands: Sequence[Any]) -> Array:
+        """Return a comparison; one of a difference below zero, as large, may be a range check."""
+        lesser = operands[1 - greater_operand(op)]
+        is_negative = self._may_be_negative(lesser) and limits(lesser.shadow)[0] < 0
+        if is_negative and attribute(op, "predicate", 0) >= FIRST_UNSIGNED:
+            self.seen.hidden |= lesser.origins
+        return compared_numbers(op, operands, keeps_negative=self._may_be_negative)
 
     def _ideal_extension(self, op: Op, operands: Sequence[Any]) -> Array:
         source = value_type(op.operand("source").type)

@@ -382,8 +382,9 @@ class _UseSearch:
         for op in modular_ops(value, self._summary.module):
             result = self._values.get(op.results[0].id)
             place = None if op.block is None else self._places.get(op.block)
-            if is_difference(op) and isinstance(result, Term) and place is not None:
-                bits = integer_bits(op.results[0].type) or 64
+            bits = integer_bits(op.results[0].type) or 64
+            is_whole = is_difference(op) and bits == integer_bits(value.type)
+            if is_whole and isinstance(result, Term) and place is not None:
                 shape = shape_of(op.results[0].type)
                 return Arithmetic(op, place.guard, place.loops, place.calls, result, bits, shape)
         return None

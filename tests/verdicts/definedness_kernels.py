@@ -292,3 +292,27 @@ def of_each_head(x, out, n, heads, TRIPS: tl.constexpr, BLOCK: tl.constexpr):
     for head in tl.static_range(TRIPS):
         inside = (i < n) & (head < heads)
         tl.store(out + head * n + i, tl.load(x + head * n + i, mask=inside, other=0.0), mask=inside)
+
+
+@triton.jit
+def remainders(x, out, n, FORM: tl.constexpr, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    mask = lanes < n
+    if FORM == "added" or FORM == "added to some":
+        value = tl.atomic_add(x + lanes, 1, mask=mask)
+        tl.store(out + lanes, value, mask=mask | (FORM == "added"))
+        return
+    value = tl.load(x + lanes, mask=mask)
+    if FORM == "kept bits":
+        value = (value & 6) >> 2
+    elif FORM == "lost bits":
+        value = (value & 6) >> 3
+    elif FORM == "clamped to one":
+        value = tl.minimum(tl.maximum(value, 1), 1)
+    elif FORM == "grown":
+        value = (value + 1 > value).to(tl.int32)
+    elif FORM == "and mask":
+        value = value & -mask.to(tl.int32)
+    else:
+        value = value & -(lanes < n + 1).to(tl.int32)
+    tl.store(out + lanes, value)

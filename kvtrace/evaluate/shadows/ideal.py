@@ -284,12 +284,18 @@ def moved(op: Op, operands: Sequence[Any]) -> Array:
     return total(ideal_numbers(operands[0], pointer), product(steps, size))
 
 
+def greater_operand(op: Op) -> int:
+    """Return which operand of an unsigned comparison is the greater: 0 the left, 1 the right."""
+    return int(attribute(op, "predicate", 0) < FIRST_UNSIGNED + 2)
+
+
 def compared_numbers(
     op: Op, operands: Sequence[Any], *, keeps_negative: Callable[[Any], bool]
 ) -> Array:
     """Return an op's comparison of its operands' ideal numbers.
 
-    `keeps_negative`: whether negative numbers of an operand stay negative if compared as unsigned.
+    `keeps_negative`: whether negative numbers of an operand stay negative where it is compared as
+    the greater one of unsigned numbers, and with one that is positive as a signed one, too.
     """
     type_ = value_type(op.operand("left").type)
     predicate = attribute(op, "predicate", 0)
@@ -298,11 +304,11 @@ def compared_numbers(
         sign = 1 if predicate >= FIRST_UNSIGNED else -1  # signed, true is -1
         left, right = left.astype(np.int64) * sign, right.astype(np.int64) * sign
     elif predicate >= FIRST_UNSIGNED:
-        bits = type_.element.bits
-        left, right = (
-            read_unsigned(numbers, bits, keep_negative=keeps_negative(value))
-            for numbers, value in zip((left, right), operands, strict=True)
-        )
+        bits, greater = type_.element.bits, greater_operand(op)
+        numbers = [read_unsigned(each, bits) for each in (left, right)]
+        if keeps_negative(operands[greater]) and limits(numbers[1 - greater])[1] < 1 << (bits - 1):
+            numbers[greater] = (left, right)[greater]
+        left, right = numbers
     return compared(predicate, left, right)
 
 

@@ -123,9 +123,9 @@ def select(taints: Taints, op: Op, _: Value) -> Undefined:
 
 
 def logic(taints: Taints, op: Op, result: Value) -> Undefined:
-    """Return the taint of `and` and `or`, whose result one Boolean operand may decide alone."""
+    """Return the taint of `and` and `or`, whose result one operand may decide alone: 0, or true."""
     if integer_bits(result.type) != 1:
-        return elementwise(taints, op, result)
+        return (product if operator_of(op) == "&" else elementwise)(taints, op, result)
     left, right = op.operand("left"), op.operand("right")
     left_taint, right_taint = taints.of(left), taints.of(right)
     if left_taint.is_nowhere == right_taint.is_nowhere:
@@ -184,8 +184,9 @@ def product(taints: Taints, op: Op, result: Value) -> Undefined:
     return united_taint(parts)
 
 
-def dot(taints: Taints, op: Op, _: Value) -> Undefined:
+def dot(taints: Taints, op: Op, result: Value) -> Undefined:
     """Return a matrix product's taint, spread along the depth."""
+    exact = integer_bits(result.type) is not None
     left, right, added = (op.operand(name) for name in ("left", "right", "added"))
     shape, rank = shape_of(left.type), len(shape_of(left.type))
     depth = some_lane(taints.key(op), rank, shape[-1])
@@ -194,8 +195,8 @@ def dot(taints: Taints, op: Op, _: Value) -> Undefined:
     of_right = _at_index(shape_of(right.type), rank - 2, depth)
     left_taint, right_taint = taints.of(left), taints.of(right)
     parts = [
-        _times(left_taint.mapped(of_left), of_right(zeros(taints, right)), exact=False),
-        _times(right_taint.mapped(of_right), of_left(zeros(taints, left)), exact=False),
+        _times(left_taint.mapped(of_left), of_right(zeros(taints, right)), exact=exact),
+        _times(right_taint.mapped(of_right), of_left(zeros(taints, left)), exact=exact),
         taints.of(added),
     ]
     return united_taint(parts)

@@ -2,12 +2,14 @@
 
 The result of converting a NaN, an infinity or a float out of range is not specified: devices and
 compilers give different integers. It reaches memory if a program stores other bytes when the result
-is changed: an integer that is masked off later does no harm.
+is changed, by a bit, to 0 or to an end of its range: an integer that is masked off does no harm.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
@@ -53,14 +55,15 @@ def lost_floats(call: Call, lanes: int) -> tuple[LostFloat, ...] | str:
 
 def _lost_float(call: Call, op: Op, programs: Sequence[int], lanes: int) -> LostFloat | None:
     """Return the first float that an op loses in a program whose stores it changes, else None."""
-    for program in programs[:_MAX_PROGRAMS]:
-        unchanged = _run_of(call, op, program, lanes, 0)
+    for program, other in product(programs[:_MAX_PROGRAMS], (None, 0, *(integers_of(op) or ()))):
+        run_of = partial(_run_of, call, op, program, lanes, other)
+        unchanged = run_of(0)
         changing, harmless = len(unchanged.places), 0
-        if _run_of(call, op, program, lanes, changing).stored == unchanged.stored:
+        if run_of(changing).stored == unchanged.stored:
             continue
         while changing - harmless > 1:  # the fewest first places that change what is stored
             middle = (changing + harmless) // 2
-            if _run_of(call, op, program, lanes, middle).stored == unchanged.stored:
+            if run_of(middle).stored == unchanged.stored:
                 harmless = middle
             else:
                 changing = middle
@@ -68,8 +71,10 @@ def _lost_float(call: Call, op: Op, programs: Sequence[int], lanes: int) -> Lost
     return None
 
 
-def _run_of(call: Call, op: Op, program: int, lanes: int, moved: int) -> _ConversionRecorder:
-    recorder = _ConversionRecorder(op, moved=moved)
+def _run_of(
+    call: Call, op: Op, program: int, lanes: int, other: int | None, moved: int
+) -> _ConversionRecorder:
+    recorder = _ConversionRecorder(op, moved=moved, other=other)
     evaluated_with_floats(call, recorder, (program,), lanes)
     return recorder
 
@@ -86,13 +91,17 @@ class _ConversionRecorder(Instrument):
     """An instrument that records the programs in which conversions lose floats, by op.
 
     Of the op `watched` it records the first `places`, each with its float, and of the run all that
-    is `stored`. At the first `moved` places, the op gives another integer.
+    is `stored`. At the first `moved` places, the op gives the integer `other`; None: its result
+    with another last bit.
     """
 
-    def __init__(self, watched: Op | None = None, *, moved: int = 0) -> None:
+    def __init__(
+        self, watched: Op | None = None, *, moved: int = 0, other: int | None = None
+    ) -> None:
         super().__init__()
         self._watched = watched
         self._moved = moved
+        self._other = other
         self.programs: dict[Op, list[int]] = {}
         self.places: list[tuple[Witness, float]] = []
         self.stored: list[bytes] = []
@@ -125,7 +134,8 @@ class _ConversionRecorder(Instrument):
             integers = np.array(to_array(values[result.id], value_type(result.type)))
             for position in map(tuple, np.argwhere(is_lost)[: _MAX_PLACES - len(self.places)]):
                 if len(self.places) < self._moved:
-                    integers[position] ^= 1
+                    moved = integers[position] ^ 1 if self._other is None else self._other
+                    integers[position] = np.asarray(moved).astype(integers.dtype)
                 witness = witness_at(scope, 0, position[1:])
                 self.places.append((witness, float(floats[position])))
             values[result.id] = integers

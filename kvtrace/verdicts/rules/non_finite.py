@@ -3,7 +3,8 @@
 A call is evaluated with the recorded contents of its tensors. A *birth* is an infinity that an op
 makes of finite operands, or a NaN that an op makes of operands without a NaN. A birth reaches
 memory if a program stores fewer NaNs and infinities when the new value is replaced by 1: a value
-that is masked off later, or multiplied by zero, does no harm. Floats that a conversion to integers
+that is masked off later, or multiplied by zero, does no harm. If that holds of no birth alone, as
+of two NaNs in one sum, it does if more are stored with the birth than with all births replaced. Floats that a conversion to integers
 loses are in `conversions.py`.
 """
 
@@ -132,27 +133,36 @@ def births(
     failure = evaluated_with_floats(call, watch, programs, lanes)
     if failure is not None:
         return failure
-    births_found = (_birth(call, watch, op, lanes, with_masks) for op in watch.births)
-    return tuple(birth for birth in births_found if birth is not None)
+    for kept in (False, True):
+        found = (_birth(call, watch, op, lanes, with_masks, kept=kept) for op in watch.births)
+        births_found = tuple(birth for birth in found if birth is not None)
+        if births_found:
+            break
+    return births_found
 
 
 def _birth(
-    call: Call, whole_run: _BirthRecorder, op: Op, lanes: int, with_masks: bool
+    call: Call, whole_run: _BirthRecorder, op: Op, lanes: int, with_masks: bool, *, kept: bool
 ) -> Birth | None:
-    """Return an op's birth, from runs of single programs with the new values replaced; or None."""
+    """Return an op's birth, from runs of single programs with the new values replaced; or None.
+
+    `kept`: those of all other ops are replaced.
+    """
     programs = whole_run.births[op]
     storing_programs = [program for program in programs if whole_run.stored.get(program)]
     for program in storing_programs[:_MAX_PROGRAMS]:
-        single_run = _BirthRecorder(op)
-        if (
-            evaluated_with_floats(call, single_run, (program,), lanes) is not None
-            or single_run.first is None
-        ):
+        single_run, no_births = _BirthRecorder(op, kept=kept), _BirthRecorder(None, kept=True)
+        failures = [
+            evaluated_with_floats(call, recorder, (program,), lanes)
+            for recorder in ((single_run, no_births) if kept else (single_run,))
+        ]
+        if failures[0] is not None or single_run.first is None:
             continue
-        stored_count = whole_run.stored[program]
-        if single_run.stored.get(program, 0) < stored_count:
+        stored_count, bad_count = whole_run.stored[program], single_run.stored.get(program, 0)
+        least_count = no_births.stored.get(program, 0)
+        if least_count < bad_count if kept else bad_count < stored_count:
             birth, from_masked = single_run.first, False
-            if with_masks:
+            if with_masks and not kept:
                 birth, from_masked = _relevant_birth(
                     call, op, program, single_run, stored_count, lanes
                 )
@@ -212,14 +222,20 @@ class _BirthRecorder(Instrument):
     """An instrument that records births by op and program, and counts stored bad values.
 
     The births of op `replaced` (only at the places of `only`, if set) become 1, so that they do
-    not propagate; `places` has their places, and whether they are NaNs. With `filling`,
-    undefined lanes of masked loads hold 1, too.
+    not propagate; `places` has their places, and whether they are NaNs. If they are `kept`, those
+    of all other ops become 1. With `filling`, undefined lanes of masked loads hold 1, too.
     """
 
     def __init__(
-        self, replaced: Op | None = None, *, filling: bool = False, only: set[_Place] | None = None
+        self,
+        replaced: Op | None = None,
+        *,
+        kept: bool = False,
+        filling: bool = False,
+        only: set[_Place] | None = None,
     ) -> None:
         super().__init__()
+        self._kept = kept
         self._replaced = replaced
         self._filling = filling
         self._only = only
@@ -258,7 +274,7 @@ class _BirthRecorder(Instrument):
                 if not births_found.any():
                     return
             self._record(op, births_found, numbers, operands, scope)
-            if op is self._replaced:
+            if (op is self._replaced) is not self._kept:
                 values[result.id] = np.where(
                     births_found, _replacement_number(numbers.shape, numbers.dtype), numbers
                 )

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from kvtrace.evaluate import ScalarArgument
 from kvtrace.ir.feeding import feeding, feeding_values
 from kvtrace.ir.flow import counter_of
-from kvtrace.ir.ops import COMBINING, operator_of
+from kvtrace.ir.ops import COMBINING
 from kvtrace.ir.types import integer_bits
 from kvtrace.symbolic.conditions import Opaque, in_order
 from kvtrace.symbolic.expressions import operation_expression
@@ -28,7 +28,7 @@ from kvtrace.symbolic.prover import Decision, Given, Proven, Refuted, follows
 from kvtrace.symbolic.summary import Access, Arithmetic
 from kvtrace.symbolic.terms import Symbol, Term, signed_range
 from kvtrace.verdicts.contents.loaded import depends_on
-from kvtrace.verdicts.deciding import is_difference, stored_index, unsigned_sums_of_cut
+from kvtrace.verdicts.deciding import stored_index, unsigned_differences, unsigned_sums_of_cut
 from kvtrace.verdicts.ideal import followed
 from kvtrace.verdicts.ideal_seen import Seen, VisibleWrap
 from kvtrace.verdicts.replaying import NOT_REPRODUCED, WITNESS_LANES, holds_floats
@@ -52,7 +52,9 @@ _AFFECTED_TEXTS: Final = {
 
 _CALLED: Final = "it is computed in a called function, or for its arguments"
 _CUT: Final = "an operand was cut to fewer bits, and the result is read as an unsigned number"
-_CONSTANT: Final = "its constant is a negative number, or an unsigned one with which it fits"
+_BELOW_ZERO: Final = (
+    "a number below 0 is compared as a large unsigned one, which may be meant, as in range checks"
+)
 _UNSIGNED: Final = "it computes with unsigned integers that may be large"
 
 
@@ -224,9 +226,7 @@ def _judge_use(bound: BoundCall, use: Use, replays: _Replays) -> Verdict:
         return _unknown(bound, use.arithmetic, doubts.reason)
     wrap = replays.visible_wrap(use, bound.program_of(decision.model))
     if wrap is None:
-        op = use.arithmetic.op
-        may_be_sum = operator_of(op) == "+" and is_difference(op)
-        return _unknown(bound, use.arithmetic, _CONSTANT if may_be_sum else NOT_REPRODUCED)
+        return _unknown(bound, use.arithmetic, NOT_REPRODUCED)
     return _violation(bound, wrap, decision.method)
 
 
@@ -377,7 +377,9 @@ def _unknown_after_evaluation(bound: BoundCall, verdict: Verdict, access: Op) ->
         if missing:
             unknown = verdict.because(depends_on(missing))
             return replace(unknown, evaluating=False, unless=unless)
-    unknown = verdict.because(f"{verdict.reason}, which an evaluation did not see")
+    is_difference = verdict.op.index in unsigned_differences(module)
+    reason = _BELOW_ZERO if is_difference else f"{verdict.reason}, which an evaluation did not see"
+    unknown = verdict.because(reason)
     return replace(unknown, evaluating=False, unless=None)
 
 

@@ -19,7 +19,7 @@ from kvtrace.ir import Op
 from kvtrace.ir.data_dependence import depending_on_data
 from kvtrace.ir.feeding import feeding, feeding_values
 from kvtrace.ir.model import line_text
-from kvtrace.ir.ops import mask_of
+from kvtrace.ir.ops import effect_of, mask_of
 from kvtrace.ir.types import integer_bits
 from kvtrace.symbolic.conditions import Opaque
 from kvtrace.symbolic.prover import Proven, Refuted, is_counterexample, strongest
@@ -286,5 +286,5 @@ def _load_text(bound: BoundCall, op: Op) -> str:
         for access in bound.summary.accesses
         if access.op is op and access.argument is not None
     }
-    line = line_text(op, "in")
-    return f"the load of {', '.join(sorted(names))}{line}" if names else f"a load{line}"
+    line, kind = line_text(op, "in"), effect_of(op)
+    return f"the {kind} of {', '.join(sorted(names))}{line}" if names else f"a {kind}{line}"

@@ -67,6 +67,29 @@ def test_a_row_without_any_finite_number_gives_nan_and_others_do_not():
     assert verdict.program == (2, 0, 0)
 
 
+@triton.jit
+def twice(x, out, FORM: tl.constexpr, BLOCK: tl.constexpr):
+    value = tl.load(x + tl.arange(0, BLOCK))
+    if FORM == "sum":
+        value = tl.log(value) + tl.sqrt(value)
+    elif FORM == "chosen":
+        value = tl.where(tl.log(value) == tl.sqrt(value), tl.exp(value * -100), 0.0)
+    else:
+        value = 1.0 / (1.0 + tl.exp(value * -100) + tl.exp2(value * -200))
+    tl.store(out + tl.arange(0, BLOCK), value)
+
+
+@pytest.mark.parametrize(
+    ("form", "ops"),
+    [("sum", ["math.log", "math.sqrt"]), ("chosen", []), ("finite again", [])],
+)
+def test_two_values_of_which_each_alone_would_spoil_a_sum_are_both_findings(form, ops):
+    x = floats(4, data=[1.0, -1.0, 4.0, 1.0])
+    found = judge(call(twice, (1,), x=x, out=floats(4), FORM=form, BLOCK=4), RULES)
+
+    assert [verdict.op.name for verdict in found] == ops
+
+
 def test_a_nan_that_was_loaded_is_no_finding():
     x = floats(64, data=[np.nan] * 32 + [np.inf] * 32)
     out = tensor(64, dtype="fp16", data=np.zeros(64, np.float16))
@@ -100,6 +123,9 @@ def quantized(x, y, out, n, KIND: tl.constexpr, BLOCK: tl.constexpr):
     elif KIND == "chosen after":
         number = value.to(out.dtype.element_ty)
         tl.store(out + lanes, tl.where(tl.abs(value) < 100, number, 0), mask=lanes < n)
+    elif KIND == "clamped after":
+        number = value.to(out.dtype.element_ty)
+        tl.store(out + lanes, tl.minimum(tl.maximum(number, 0), 7), mask=lanes < n)
     elif KIND == "masked":
         tl.store(out + lanes, value.to(out.dtype.element_ty), mask=tl.abs(value) < 100)
     else:
@@ -128,6 +154,8 @@ def quantizing(kind, number, by=1.0, dtype="i8", at=21, n=30):
         ("stored", 128.0, 1.0, "i8", "128 becomes an integer"),
         ("stored", -129.0, 1.0, "i8", "-129 becomes an integer"),
         ("float again", 300.0, 1.0, "i8", "300 becomes an integer"),
+        ("clamped after", 1e10, 1.0, "i32", "1e+10 becomes an integer"),
+        ("clamped after", -1.0, 0.0, "i32", "-inf becomes an integer"),
     ],
 )
 def test_a_float_that_no_integer_is_near_is_found_if_it_is_stored(kind, number, by, dtype, text):

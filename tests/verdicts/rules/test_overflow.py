@@ -477,29 +477,3 @@ def test_a_row_that_is_gathered_by_a_wrapped_number_is_a_finding():
     gathered = [call(block_rows, (1,), out=tensor(64, 64), at=0, factor=f) for f in (1, 2**30)]
 
     assert [set(answers(of_call)) for of_call in gathered] == [{"proven"}, {"violation"}]
-
-
-@triton.jit
-def remaining(x, out, n, end, FORM: tl.constexpr):
-    lanes = tl.arange(0, 64)
-    left = n.to(tl.uint32) - lanes.to(tl.uint32)
-    if FORM == "signed":
-        left = left.to(tl.int32)
-    tl.store(out + lanes, tl.load(x + lanes, mask=left > end if FORM == "mask" else left < end))
-
-
-@pytest.mark.parametrize(
-    ("form", "n", "end", "answer"),
-    [
-        ("mask", 63, 0, "proven"),
-        ("mask", 40, 0, "violation"),  # true in lanes from 41 on
-        ("mask", 40, -1, "proven"),  # more than 2^32 - 1, in no lane
-        ("below", 62, 65, "violation"),  # false in lane 63
-        ("signed", 40, 65, "proven"),
-    ],
-)
-def test_an_unsigned_difference_below_zero_that_decides_a_mask_is_a_finding(form, n, end, answer):
-    tensors = {"x": tensor(64), "out": tensor(64)}
-    found = answers(call(remaining, (1,), **tensors, n=n, end=end, FORM=form))
-
-    assert set(found) == {answer}

@@ -1,4 +1,4 @@
-"""Integers that wrap in a region of several ops, in a gather's index, or in what atomics store."""
+"""Integers that wrap in regions, in a gather's index, in what atomics store, or below zero."""
 
 import numpy as np
 import pytest
@@ -87,16 +87,47 @@ def added(x, out, first, n, K: tl.constexpr, HALVES: tl.constexpr):
 @pytest.mark.parametrize(
     ("first", "constant", "halves", "answer"),
     [
-        (0, 2**32 - 6, False, "violation"),  # 6 and 7 wrap around to 0 and 1; 0 to 5 are below 0
+        (0, 2**32 - 6, False, "unknown"),  # a range check of 6 to 10, or a sum that wraps around
         (0, 2**32 - 6, True, "violation"),
         (6, 2**32 - 6, False, "proven"),  # 6 to 13, of which 6 is subtracted
-        (0, 2**32 - 8, False, "unknown"),  # it fits, or is below 0
+        (0, 2**32 - 8, True, "unknown"),  # a sum that fits, or a number below 0
         (0, 6, False, "proven"),
     ],
 )
 def test_a_negative_constant_added_to_an_unsigned_number_subtracts(first, constant, halves, answer):
     tensors = {"x": tensor(8), "out": tensor(8)}
     made = call(added, (1,), **tensors, first=first, n=5, K=constant, HALVES=halves)
+    found = {verdict.verdict for verdict in overflow.judge(BoundCall(made))}
+
+    assert found <= {"proven"} if answer == "proven" else found == {answer}
+
+
+@triton.jit
+def remaining(x, out, n, end, FORM: tl.constexpr):
+    lanes = tl.arange(0, 64)
+    left = n.to(tl.uint32) - lanes.to(tl.uint32)
+    if FORM == "signed":
+        left = left.to(tl.int32)
+    elif FORM == "cut":
+        left = left.to(tl.uint8).to(tl.uint32)
+    tl.store(out + lanes, tl.load(x + lanes, mask=left > end if FORM == "mask" else left < end))
+
+
+@pytest.mark.parametrize(
+    ("form", "n", "end", "answer"),
+    [
+        ("mask", 63, 0, "proven"),
+        ("mask", 40, 0, "violation"),  # true in lanes from 41 on
+        ("mask", 40, -1, "proven"),  # more than 2^32 - 1, in no lane
+        ("mask", 40, -(2**31), "proven"),  # a question for the sign
+        ("below", 62, 65, "unknown"),  # false in lane 63, as range checks mean to
+        ("cut", 62, 65, "proven"),
+        ("signed", 40, 65, "proven"),
+    ],
+)
+def test_an_unsigned_difference_below_zero_that_decides_a_mask_is_a_finding(form, n, end, answer):
+    tensors = {"x": tensor(64), "out": tensor(64)}
+    made = call(remaining, (1,), **tensors, n=n, end=end, FORM=form)
     found = {verdict.verdict for verdict in overflow.judge(BoundCall(made))}
 
     assert found <= {"proven"} if answer == "proven" else found == {answer}

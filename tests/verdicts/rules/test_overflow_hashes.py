@@ -55,7 +55,19 @@ def dropped_in_a_loop(x, out, seed, stride, BLOCK: tl.constexpr):
             open_ = tl.rand(seed, row * 4 + trip) > 0.5
 
 
-RANDOM = (sampled, dropped, sampled_of_64_bits, dropped_in_a_loop)
+@triton.jit
+def shifted(x, out, seed, stride, BLOCK: tl.constexpr):
+    """Steps of xorshift, and a rotation: they lose no bits."""
+    row = tl.program_id(0)
+    number = (row + 1).to(tl.uint32)
+    number ^= number << 13
+    number ^= number >> 17
+    number ^= number << 5
+    number = (number << 29) | (number >> 3)
+    tl.store(out + row * stride, tl.load(x + number % 64))
+
+
+RANDOM = (sampled, dropped, sampled_of_64_bits, dropped_in_a_loop, shifted)
 
 
 def drawn(kernel, programs, stride):

@@ -28,6 +28,16 @@ def test_an_undefined_lane_times_zero_is_reported_as_weak():
     assert "multiplied by zero" in verdict.message
 
 
+def test_an_undefined_integer_times_zero_is_zero_in_matrix_products_too():
+    matrices = {"a": tensor(16, 40, dtype="i8"), "b": tensor(40, 16, dtype="i8")}
+    product = call(
+        kernels.product, (1,), **matrices, c=tensor(16, 16, dtype="i32"), depth=40, LEFT=True,
+        BLOCK=32,
+    )  # fmt: skip
+
+    assert answers(product) == [("undefined-lanes", "proven")]
+
+
 @pytest.mark.parametrize("left", [True, False])
 def test_an_undefined_factor_of_a_matrix_product_with_zeros_is_reported_as_weak(left):
     matrices = {"a": tensor(16, 40), "b": tensor(40, 16), "c": tensor(16, 16)}
@@ -81,6 +91,28 @@ def test_elements_that_a_histogram_leaves_out_need_no_value(n, m, masked, verdic
     )  # fmt: skip
 
     assert {found for _, found in answers(counted)} == {verdict}
+
+
+@pytest.mark.parametrize(
+    ("form", "verdicts"),
+    [
+        ("kept bits", {"violation"}),
+        ("lost bits", set()),
+        ("clamped to one", set()),
+        ("grown", {"unknown"}),  # v + 1 > v, but for the largest v
+        ("and mask", {"proven"}),
+        ("and more", {"violation"}),
+        ("added", {"violation"}),
+        ("added to some", set()),
+    ],
+)
+def test_lanes_that_leave_no_trace_in_an_integer_need_no_value(form, verdicts):
+    tensors = {"x": tensor(64, dtype="i32"), "out": tensor(64, dtype="i32")}
+    found = judge(call(kernels.remainders, (1,), **tensors, n=50, FORM=form, BLOCK=64), RULES)
+
+    assert {verdict.verdict for verdict in found} == verdicts
+    if form == "added":
+        assert "a lane that the atomic of x" in found[0].message
 
 
 @pytest.mark.parametrize(
