@@ -44,7 +44,7 @@ unsigned, and the result depends on single bits of a number, as in hashes.
 Operator = Literal[
     "", "+", "-", "*", "//", "%", "&", "|", "^", "<<", ">>", "min", "max", "where", "compare",
     "mulhi", "fma", "exp", "negate", "cast", "bitcast", "dot", "expand_dims", "trans", "reshape",
-    "join", "split", "program_id", "num_programs", "arange", "abs", "cat", "gather",
+    "join", "split", "program_id", "num_programs", "arange", "abs", "cat",
     "int_to_ptr", "ptr_to_int", "constant", "undefined", "inline_asm", "extern", "map",
 ]  # fmt: skip
 """The operation that an op computes, for any element type, as written in Python or Triton.
@@ -86,7 +86,6 @@ OPERATORS: Final[dict[Operator, str]] = {
     "arange": "tt.make_range",
     "abs": "math.absi math.absf",
     "cat": "tt.cat",
-    "gather": "tt.gather",
     "int_to_ptr": "tt.int_to_ptr",
     "ptr_to_int": "tt.ptr_to_int",
     "constant": "arith.constant llvm.mlir.constant",

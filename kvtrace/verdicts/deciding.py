@@ -148,11 +148,11 @@ def unsigned_differences(module: Module) -> frozenset[int]:
     return frozenset(
         op.index
         for value, op in _read_as_unsigned(module)
-        if is_difference(op) and integer_bits(op.results[0].type) == integer_bits(value.type)
+        if _is_difference(op) and integer_bits(op.results[0].type) == integer_bits(value.type)
     )
 
 
-def is_difference(op: Op) -> bool:
+def _is_difference(op: Op) -> bool:
     """Return whether an op subtracts, or adds a small negative constant.
 
     Of 32 bits, x + (2^32 - 6) is x - 6. Hashes add larger constants.

@@ -32,13 +32,13 @@ from kvtrace.evaluate.shadows.ideal import (
     combination_of,
     combined,
     compared_numbers,
-    greater_operand,
     ideal_numbers,
     is_unsigned,
     limits,
     narrowed,
     origins_of,
     read_unsigned,
+    wrapped_to,
 )
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Array, Pointer, Unknown, actual, to_array
@@ -176,12 +176,23 @@ class Ideals(Shadows):
         return combined(op, left, right, bits)
 
     def _ideal_comparison(self, op: Op, operands: Sequence[Any]) -> Array:
-        """Return a comparison; one of a difference below zero, as large, may be a range check."""
-        lesser = operands[1 - greater_operand(op)]
-        is_negative = self._may_be_negative(lesser) and limits(lesser.shadow)[0] < 0
-        if is_negative and attribute(op, "predicate", 0) >= FIRST_UNSIGNED:
-            self.seen.hidden |= lesser.origins
-        return compared_numbers(op, operands, keeps_negative=self._may_be_negative)
+        """Return a comparison; unsigned numbers below 0 are large ones in questions for the sign.
+
+        They may be so in range checks (`x - low < size`), too: such wraps count as missed.
+        """
+        type_, read = value_type(op.operand("left").type), list(operands)
+        past_less = attribute(op, "predicate", 0) - FIRST_UNSIGNED
+        for position, value in enumerate(operands if past_less >= 0 else ()):
+            if not self._may_be_negative(value):
+                continue
+            plain = ideal_numbers(value.actual, type_)
+            is_same = np.array_equal(wrapped_to(value.shadow, type_.element.bits), plain)
+            if is_same and position == (past_less >= 2):  # the lesser one
+                self.seen.hidden |= value.origins
+            elif limits(ideal_numbers(read[~position], type_))[0] >= 0:
+                continue
+            read[position] = value.actual
+        return compared_numbers(op, read, keeps_negative=self._may_be_negative)
 
     def _ideal_extension(self, op: Op, operands: Sequence[Any]) -> Array:
         source = value_type(op.operand("source").type)
@@ -290,15 +301,15 @@ class Ideals(Shadows):
         actual_numbers = ideal_numbers(result, type_)
         origins = origins_of(operands)
         if op.index in self._differences:
-            negative_differences = self._negative_differences(op, operands, ideal)
-            if operator_of(op) == "+" and np.all(ideal < 0):
-                self.seen.hidden.add(op.index)  # a sum of unsigned numbers would fit
-            elif negative_differences.any():
+            adds = operator_of(op) == "+"  # a large unsigned constant; below 0 the sum fits
+            below_zero = self._negative_differences(op, operands, ideal)
+            if below_zero.any() and not (adds and np.all(ideal < 0)):
                 # Numbers are the same; that they are read as unsigned ones makes the difference.
                 unsigned = read_unsigned(actual_numbers, type_.element.bits)
-                self.seen.wrapped(
-                    op, scope, np.where(negative_differences, ideal, unsigned), unsigned
-                )
+                shown = np.where(below_zero, ideal, unsigned)
+                if adds:
+                    shown = ideal = narrowed(ideal.astype(object) + (1 << type_.element.bits))
+                self.seen.wrapped(op, scope, shown, unsigned)
                 return WrappedNumber(result, ideal, origins | {op.index})
         if not np.any(ideal != actual_numbers):
             negative = not self._differences.isdisjoint(origins) and limits(ideal)[0] < 0

@@ -60,11 +60,11 @@ from kvtrace.verdicts.comparisons import Compared, compared, compared_together, 
 from kvtrace.verdicts.deciding import (
     Purpose,
     has_sign,
-    is_difference,
     modular_ops,
     reads_unsigned,
     selected_operands,
     stored_index,
+    unsigned_differences,
 )
 
 Lanes = tuple[Term, ...] | None
@@ -382,9 +382,9 @@ class _UseSearch:
         for op in modular_ops(value, self._summary.module):
             result = self._values.get(op.results[0].id)
             place = None if op.block is None else self._places.get(op.block)
-            bits = integer_bits(op.results[0].type) or 64
-            is_whole = is_difference(op) and bits == integer_bits(value.type)
-            if is_whole and isinstance(result, Term) and place is not None:
+            is_difference = op.index in unsigned_differences(self._summary.module)
+            if is_difference and isinstance(result, Term) and place is not None:
+                bits = integer_bits(op.results[0].type) or 64
                 shape = shape_of(op.results[0].type)
                 return Arithmetic(op, place.guard, place.loops, place.calls, result, bits, shape)
         return None

@@ -303,15 +303,7 @@ def remainders(x, out, n, FORM: tl.constexpr, BLOCK: tl.constexpr):
         tl.store(out + lanes, value, mask=mask | (FORM == "added"))
         return
     value = tl.load(x + lanes, mask=mask)
-    if FORM == "kept bits":
-        value = (value & 6) >> 2
-    elif FORM == "lost bits":
-        value = (value & 6) >> 3
-    elif FORM == "clamped to one":
-        value = tl.minimum(tl.maximum(value, 1), 1)
-    elif FORM == "grown":
-        value = (value + 1 > value).to(tl.int32)
-    elif FORM == "and mask":
+    if FORM == "and mask":
         value = value & -mask.to(tl.int32)
     else:
         value = value & -(lanes < n + 1).to(tl.int32)

@@ -284,18 +284,12 @@ def moved(op: Op, operands: Sequence[Any]) -> Array:
     return total(ideal_numbers(operands[0], pointer), product(steps, size))
 
 
-def greater_operand(op: Op) -> int:
-    """Return which operand of an unsigned comparison is the greater: 0 the left, 1 the right."""
-    return int(attribute(op, "predicate", 0) < FIRST_UNSIGNED + 2)
-
-
 def compared_numbers(
     op: Op, operands: Sequence[Any], *, keeps_negative: Callable[[Any], bool]
 ) -> Array:
     """Return an op's comparison of its operands' ideal numbers.
 
-    `keeps_negative`: whether negative numbers of an operand stay negative where it is compared as
-    the greater one of unsigned numbers, and with one that is positive as a signed one, too.
+    `keeps_negative`: whether negative numbers of an operand stay negative if compared as unsigned.
     """
     type_ = value_type(op.operand("left").type)
     predicate = attribute(op, "predicate", 0)
@@ -304,11 +298,11 @@ def compared_numbers(
         sign = 1 if predicate >= FIRST_UNSIGNED else -1  # signed, true is -1
         left, right = left.astype(np.int64) * sign, right.astype(np.int64) * sign
     elif predicate >= FIRST_UNSIGNED:
-        bits, greater = type_.element.bits, greater_operand(op)
-        numbers = [read_unsigned(each, bits) for each in (left, right)]
-        if keeps_negative(operands[greater]) and limits(numbers[1 - greater])[1] < 1 << (bits - 1):
-            numbers[greater] = (left, right)[greater]
-        left, right = numbers
+        bits = type_.element.bits
+        left, right = (
+            read_unsigned(numbers, bits, keep_negative=keeps_negative(value))
+            for numbers, value in zip((left, right), operands, strict=True)
+        )
     return compared(predicate, left, right)
 
 
@@ -327,20 +321,6 @@ def selected(op: Op, operands: Sequence[Any]) -> Array:
     return np.asarray(result)
 
 
-def gathered(op: Op, operands: Sequence[Any]) -> Array:
-    """Return a gather's ideal numbers; an impossible one where the ideal index leaves the axis."""
-    types = [value_type(value.type) for value in op.operands]
-    arrays = [ideal_numbers(value, type_) for value, type_ in zip(operands, types, strict=True)]
-    source, index = (
-        np.broadcast_to(array, (max(map(len, arrays)), *type_.shape))
-        for array, type_ in zip(arrays, types, strict=True)
-    )
-    axis = attribute(op, "axis", 0) + 1
-    inside = (index >= 0) & (index < source.shape[axis])
-    taken = np.take_along_axis(source, np.where(inside, index, 0).astype(np.int64), axis)
-    return taken if inside.all() else np.where(inside, taken.astype(object), _ELSEWHERE)
-
-
 def truncated(op: Op, operands: Sequence[Any]) -> Array:
     """Return ideal numbers wrapped to fewer bits: a truncation is intended."""
     numbers = ideal_numbers(operands[0], value_type(op.operand("source").type)).astype(object)
@@ -356,7 +336,6 @@ MEANINGS: Final[Mapping[Operator, Ideal]] = {
     "+": moved,  # of a pointer: numbers are BINARY
     "where": selected,
     "abs": magnitude,
-    "gather": gathered,
     "cast": truncated,  # of an integer, where it is not an extension
 }
 

@@ -12,7 +12,7 @@ Source: Triton's language reference leaves masked-off lanes of a load without `o
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from operator import methodcaller
 from typing import Final, Literal
 
@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kvtrace.ir import Block, Module, Op, Value
-from kvtrace.ir.flow import backward, called, counter_of, deciding, flow_of, terminator
+from kvtrace.ir.flow import called, counter_of, deciding, flow_of, terminator
 from kvtrace.ir.model import Function, once_per_module
 from kvtrace.ir.ops import (
     BRANCHES,
@@ -31,7 +31,6 @@ from kvtrace.ir.ops import (
     PARTITIONING,
     READING,
     Kind,
-    computing,
     mask_of,
     operands_of,
 )
@@ -41,7 +40,7 @@ from kvtrace.symbolic.conditions import TRUE, Condition, Opaque, disjunction
 from kvtrace.symbolic.meanings.tt_shape import lane_symbol, lanes_of, reshaped_indices
 from kvtrace.symbolic.summary import Access, Formula, Place, Summary
 from kvtrace.symbolic.taint import leaves_lanes, reached_from, tainted, undefined_cause
-from kvtrace.symbolic.terms import Key, Substitution, Symbol, Term, lane
+from kvtrace.symbolic.terms import Key, Substitution, Symbol, lane
 from kvtrace.symbolic.undefined.carried import CarriedValue, solved
 from kvtrace.symbolic.undefined.definedness import (
     NOWHERE,
@@ -59,7 +58,6 @@ Use = Literal["value", "address", "mask", "branch"]
 _Calls = tuple[Op, ...]
 """The calls around an op, outermost first."""
 
-_NARROWING: Final = computing("&", "|", ">>", "min", "max")
 _SHARED: Final = "it passes through shared memory"
 _BLOCKS: Final = "it is carried by a loop made of branches between blocks"
 
@@ -207,27 +205,7 @@ class Taints:
     def _computed(self, op: Op, value: Value) -> Undefined:
         if self._load is None and undefined_cause(op):
             return Undefined(TRUE, TRUE, frozenset((op,)))
-        if self._load is None and self._is_lost(value):
-            return NOWHERE
         return meaning_of(op)(self, op, value)
-
-    def _is_lost(self, value: Value) -> bool:
-        """Return whether ops on bits leave one number, whatever was loaded, as `(x & 6) >> 3`."""
-        formula = self.formula(value)
-        if not isinstance(formula, Term) or formula.low < formula.high:
-            return False
-        sources = backward((value,), lambda current: self._narrowed(current.owner))
-        return all(
-            isinstance(source.owner, Op)
-            and (leaves_lanes(source.owner) or bool(self._narrowed(source.owner)))
-            for source in sources
-        )
-
-    def _narrowed(self, op: Op | Block | None) -> Sequence[Value]:
-        """Return the operands of an op on bits that may be undefined; of other ops none."""
-        if not isinstance(op, Op) or op.name not in _NARROWING or undefined_cause(op):
-            return ()
-        return [value for value in op.operands if value.id in self._tainted]
 
     def _share(self, op: Op) -> None:
         """Record values that pass through shared memory as sinks: nobody follows them there."""

@@ -4,8 +4,8 @@ A call is evaluated with the recorded contents of its tensors. A *birth* is an i
 makes of finite operands, or a NaN that an op makes of operands without a NaN. A birth reaches
 memory if a program stores fewer NaNs and infinities when the new value is replaced by 1: a value
 that is masked off later, or multiplied by zero, does no harm. If that holds of no birth alone, as
-of two NaNs in one sum, it does if more are stored with the birth than with all births replaced. Floats that a conversion to integers
-loses are in `conversions.py`.
+of two NaNs in one sum, it does of those with which more are stored than if all were replaced.
+Floats that a conversion to integers loses are in `conversions.py`.
 """
 
 from __future__ import annotations
@@ -151,16 +151,14 @@ def _birth(
     programs = whole_run.births[op]
     storing_programs = [program for program in programs if whole_run.stored.get(program)]
     for program in storing_programs[:_MAX_PROGRAMS]:
-        single_run, no_births = _BirthRecorder(op, kept=kept), _BirthRecorder(None, kept=True)
-        failures = [
-            evaluated_with_floats(call, recorder, (program,), lanes)
-            for recorder in ((single_run, no_births) if kept else (single_run,))
-        ]
-        if failures[0] is not None or single_run.first is None:
+        single_run = _run_of(call, op, program, lanes, kept=kept)
+        if single_run.first is None:
             continue
         stored_count, bad_count = whole_run.stored[program], single_run.stored.get(program, 0)
-        least_count = no_births.stored.get(program, 0)
-        if least_count < bad_count if kept else bad_count < stored_count:
+        if kept:
+            no_births = _run_of(call, None, program, lanes, kept=True)
+            stored_count, bad_count = bad_count, no_births.stored.get(program, 0)
+        if bad_count < stored_count:
             birth, from_masked = single_run.first, False
             if with_masks and not kept:
                 birth, from_masked = _relevant_birth(
@@ -173,6 +171,14 @@ def _birth(
     return None
 
 
+def _run_of(call: Call, op: Op | None, program: int, lanes: int, **changes: Any) -> _BirthRecorder:
+    """Return a recorder of a run of one program; it has no `first` place if that ended early."""
+    recorder = _BirthRecorder(op, **changes)
+    if evaluated_with_floats(call, recorder, (program,), lanes) is not None:
+        recorder.first = None
+    return recorder
+
+
 def _relevant_birth(
     call: Call, op: Op, program: int, single_run: _BirthRecorder, stored_count: int, lanes: int
 ) -> tuple[_FirstPlace, bool]:
@@ -182,18 +188,14 @@ def _relevant_birth(
     those, a NaN is preferred to an infinity, and a birth that undefined lanes do not cause to one
     that they cause.
     """
-    filled_run = _BirthRecorder(op, filling=True)
-    evaluated_with_floats(call, filled_run, (program,), lanes)
+    filled_run = _run_of(call, op, program, lanes, filling=True)
     places_by_kind: dict[tuple[bool, bool], set[_Place]] = {}
     for place, is_nan in single_run.places.items():
         places_by_kind.setdefault((place not in filled_run.places, not is_nan), set()).add(place)
     fallback = None
     for (from_masked, _), places in sorted(places_by_kind.items(), key=lambda kind: kind[0]):
-        partial_run = _BirthRecorder(op, only=places)
-        if (
-            evaluated_with_floats(call, partial_run, (program,), lanes) is not None
-            or partial_run.first is None
-        ):
+        partial_run = _run_of(call, op, program, lanes, only=places)
+        if partial_run.first is None:
             continue
         if partial_run.stored.get(program, 0) < stored_count:
             return partial_run.first, from_masked

@@ -11,8 +11,10 @@ reported only if such an evaluation confirms it.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace
@@ -97,9 +99,9 @@ def _rank(verdict: Verdict) -> int:
 
 
 def _judged_uses(bound: BoundCall) -> Iterator[_Judgment]:
-    replays = _Replays(bound)
+    replayed = cache(lambda program: followed(bound.call, (program,), WITNESS_LANES)[0])
     for use in filter(bound.has_use, uses(bound.call.module)):
-        yield _Judgment(_judge_use(bound, use, replays), use.access.op, use)
+        yield _Judgment(_judge_use(bound, use, replayed), use.access.op, use)
 
 
 def _called_accesses(bound: BoundCall) -> Iterator[_Judgment]:
@@ -153,20 +155,6 @@ def _is_negative_cut(bound: BoundCall, arithmetic: Arithmetic) -> bool:
     return False
 
 
-class _Replays:
-    """Runs of programs of a call with ideal numbers; each program is run once."""
-
-    def __init__(self, bound: BoundCall) -> None:
-        self._bound = bound
-        self._seen: dict[int, Seen] = {}
-
-    def visible_wrap(self, use: Use, program: int) -> VisibleWrap | None:
-        """Run a program (linear id); return a visible wrap that a use depends on, else None."""
-        if program not in self._seen:
-            self._seen[program], _ = followed(self._bound.call, (program,), WITNESS_LANES)
-        return self._seen[program].visible_wrap(use.arithmetic.op.index)
-
-
 def wraps(bound: BoundCall, access: Access) -> bool:
     """Return whether integers that an access depends on may wrap around.
 
@@ -200,8 +188,8 @@ def _decide_use(bound: BoundCall, use: Use, given: Given) -> Decision:
     return decision
 
 
-def _judge_use(bound: BoundCall, use: Use, replays: _Replays) -> Verdict:
-    """Return proven by formulas, a violation that a replay has shown, or unknown."""
+def _judge_use(bound: BoundCall, use: Use, replayed: Callable[[int], Seen]) -> Verdict:
+    """Return proven by formulas, a violation that a replay of a program has shown, or unknown."""
     given = _conditions_of(bound, use)
     if given.is_impossible or not bound.programs:
         return _proven(bound, use, given, "interval")
@@ -224,7 +212,7 @@ def _judge_use(bound: BoundCall, use: Use, replays: _Replays) -> Verdict:
     doubts = bound.doubts(decision.model)
     if doubts:
         return _unknown(bound, use.arithmetic, doubts.reason)
-    wrap = replays.visible_wrap(use, bound.program_of(decision.model))
+    wrap = replayed(bound.program_of(decision.model)).visible_wrap(use.arithmetic.op.index)
     if wrap is None:
         return _unknown(bound, use.arithmetic, NOT_REPRODUCED)
     return _violation(bound, wrap, decision.method)
@@ -292,6 +280,8 @@ def _violation(bound: BoundCall, wrap: VisibleWrap, method: str) -> Verdict:
     if wrap.ideal == wrap.actual:
         wrap_text = f"{text} stays {wrap.ideal:,}, a step of 0, and the loop never ends"
     else:
+        if wrap.ideal >= 1 << bits:  # the constant was an unsigned one
+            text = re.sub(r"(?<=\+ )-\d+$", lambda found: str(int(found[0]) + (1 << bits)), text)
         cause = f"more than {bits} bits hold"
         if signed_range(bits)[0] <= wrap.ideal < 0:
             cause = "which an unsigned number cannot be"
