@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 from msgspec import Struct
@@ -41,6 +42,7 @@ MASK_ADMITS: Final = "the mask admits"
 #: Start of the reason of a violation by an access whose address is made of loaded integers.
 LOADED: Final = "the address is made of"
 
+_MAX_LOADED: Final = 3
 _MAX_CHARACTERS: Final = 60
 """Expressions of more characters are not shown."""
 
@@ -51,7 +53,7 @@ def admitted(bound: BoundCall, access: Access, defect: OutOfBounds) -> str | Non
     Returns None if nothing was loaded and the access has no mask, or a constant one.
     """
     causes, lanes = [], tuple(as_term(number) for number in defect.lane)
-    loaded = ", ".join(_loaded_values(bound, access, defect, lanes))
+    loaded = ", ".join(islice(_loaded_values(bound, access, defect, lanes), _MAX_LOADED))
     if loaded:
         causes.append(f"{LOADED} {loaded}")
     mask = mask_of(access.op)
