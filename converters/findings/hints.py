@@ -63,7 +63,7 @@ def hint_for(
     if rule in ("out-of-bounds", "out-of-view") and _WRAPS in reason:
         rule = "overflow"
     if rule == "out-of-bounds" and reason.startswith(_LOADED):
-        return f"{reason}: check the indices before the launch, clamp them, or mask these lanes off"
+        return "check the indices before the launch, clamp them, or mask these lanes off"
     if rule == "out-of-bounds" and (row["past_end_bytes"] or 0) < 0:
         return "keep the offset at 0 or above: shift the start, or mask these lanes off"
     if rule == "out-of-bounds" and reason.startswith(_MASKED):

@@ -186,7 +186,7 @@ class Ideals(Shadows):
             if not self._may_be_negative(value):
                 continue
             plain = ideal_numbers(value.actual, type_)
-            is_same = np.array_equal(wrapped_to(value.shadow, type_.element.bits), plain)
+            is_same = np.all(wrapped_to(value.shadow, type_.element.bits) == plain)
             if is_same and position == (past_less >= 2):  # the lesser one
                 self.seen.hidden |= value.origins
             elif limits(ideal_numbers(read[~position], type_))[0] >= 0:
