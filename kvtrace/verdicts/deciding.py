@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 from kvtrace.ir import Block, Module, Op, Value
@@ -23,6 +23,7 @@ from kvtrace.ir.ops import (
     MODULAR,
     MOVING,
     READING,
+    SIGNED,
     UNSIGNED,
     Kind,
     computing,
@@ -144,21 +145,23 @@ def modular_ops(value: Value, module: Module) -> list[Op]:
 
 @once_per_module
 def unsigned_differences(module: Module) -> frozenset[int]:
-    """Return the indices of differences that are later read as unsigned integers of their width."""
-    return frozenset(
-        op.index
-        for value, op in _read_as_unsigned(module)
-        if _is_difference(op) and integer_bits(op.results[0].type) == integer_bits(value.type)
-    )
+    """Return the indices of differences that are later read as unsigned integers of their width.
 
-
-def _is_difference(op: Op) -> bool:
-    """Return whether an op subtracts, or adds a small negative constant.
-
-    Of 32 bits, x + (2^32 - 6) is x - 6. Hashes add larger constants.
+    Of 32 bits, x + (2^32 - 6) is x - 6, unless it is also read as a signed one: then it is x + -6.
+    Hashes add larger constants.
     """
-    if operator_of(op) != "+":
-        return operator_of(op) == "-"
+    read = {
+        op
+        for value, op in _read_by(reads_unsigned, module)
+        if integer_bits(op.results[0].type) == integer_bits(value.type)
+    }
+    sums = {op for op in read if operator_of(op) == "+" and _adds_negative(op)}
+    if sums:
+        sums.difference_update(op for _, op in _read_by(_reads_signed, module))
+    return frozenset(op.index for op in read if operator_of(op) == "-" or op in sums)
+
+
+def _adds_negative(op: Op) -> bool:
     number = constant_of(value_before(op.operands[1], MOVING))
     return number is not None and -LARGE_CONSTANT < number < 0
 
@@ -170,7 +173,7 @@ def unsigned_sums_of_cut(module: Module) -> Mapping[int, tuple[Value, ...]]:
     The keys are the indices of the sums and products.
     """
     operands: dict[int, tuple[Value, ...]] = {}
-    for _, op in _read_as_unsigned(module):
+    for _, op in _read_by(reads_unsigned, module):
         sources = (value_before(operand, MOVING) for operand in op.operands)
         cut = tuple(source for source in sources if _is_truncated(source))
         if cut and op.name not in MOVING:
@@ -178,11 +181,17 @@ def unsigned_sums_of_cut(module: Module) -> Mapping[int, tuple[Value, ...]]:
     return operands
 
 
-def _read_as_unsigned(module: Module) -> Iterator[tuple[Value, Op]]:
-    """Yield each operand of unsigned ops with the sums, products, shifts and bit ops behind it."""
+def _read_by(reads: Callable[[Op], bool], module: Module) -> Iterator[tuple[Value, Op]]:
+    """Yield each operand of reading ops with the sums, products, shifts and bit ops behind it."""
     for op in module.ops:
-        for value in op.operands if reads_unsigned(op) else ():
+        for value in op.operands if reads(op) else ():
             yield from ((value, source) for source in modular_ops(value, module))
+
+
+def _reads_signed(op: Op) -> bool:
+    """Return whether an op reads an operand as a signed number: also of offsets of pointers."""
+    is_compared = operator_of(op) == "compare" and not reads_unsigned(op)
+    return is_compared or op.name in SIGNED or (operator_of(op) == "+" and op.name not in MODULAR)
 
 
 def reads_unsigned(op: Op) -> bool:
