@@ -67,6 +67,7 @@ class StorageEffect(Effect, frozen=True, eq=False):
         size: the storage's size in bytes.
         stores: the ops that may store to it, in the order of the IR.
         loads: the ops that may read it.
+        leaving: those that read beyond it.
         unlisted_reads: whether `reads` is empty because the bytes could not be listed.
         unlisted_writes: likewise of `writes`.
     """
@@ -75,6 +76,7 @@ class StorageEffect(Effect, frozen=True, eq=False):
     size: int = 0
     stores: tuple[Storing, ...] = ()
     loads: tuple[Op, ...] = ()
+    leaving: tuple[Op, ...] = ()
     unlisted_reads: bool = False
     unlisted_writes: bool = False
 
@@ -102,7 +104,7 @@ def effects_of(call: Call) -> CallEffects:
     The time depends on the number of memory ops and of regions of the grid where addresses and
     masks are affine; other calls are evaluated on arrays, up to MOST_LANES lanes.
     """
-    call = _with_index_contents(call)
+    call = with_index_contents(call)
     accesses = _Accesses(call, accessing_sites(call.module))
     failure, boxing = _observe(call, accesses)
     order = None if failure else _order_in_programs(call, accesses)
@@ -116,7 +118,7 @@ def effects_of(call: Call) -> CallEffects:
 def reading_op(call: Call, effect: StorageEffect, read: ByteRanges) -> Op:
     """Return the first op that reads one of some bytes of a storage, or else that may read it."""
     if len(effect.loads) > 1:
-        call = _with_index_contents(call)
+        call = with_index_contents(call)
         accesses = _Accesses(call, accessing_sites(call.module))
         _observe(call, accesses)
         (storage,) = (s for s, args in accesses.storages.items() if args == effect.args)
@@ -166,11 +168,11 @@ def depends_on_contents(call: Call) -> bool:
     """Return whether effects of a call are derived from recorded contents of its tensors."""
     return any(
         isinstance(argument, TensorArgument) and argument.storage.data is not None
-        for argument in _with_index_contents(call).arguments
+        for argument in with_index_contents(call).arguments
     )
 
 
-def _with_index_contents(call: Call) -> Call:
+def with_index_contents(call: Call) -> Call:
     """Return the call without contents that decide no access, or that the kernel changes.
 
     What is read from a changed storage depends on when it is read, and is not guessed. Counters
@@ -204,11 +206,13 @@ class _StorageBytes(Struct, eq=False):
     `sites` are the ops that may access it, `ran` the indices of those that do, and `loaded` the
     bytes that each may read. `first` are certain reads that no store of the same program can
     precede. `reason` says why an access is uncertain; `lost` are the kinds of accesses at unknown
-    addresses.
+    addresses; `leaving` are the indices of ops that certainly read beyond the storage.
     """
 
     sites: Sequence[Site]
+    size: int
     ran: set[int] = set()
+    leaving: set[int] = set()
     loaded: defaultdict[int, TouchedBytes] = field(
         default_factory=lambda: defaultdict(TouchedBytes)
     )
@@ -252,6 +256,8 @@ class _StorageBytes(Struct, eq=False):
         if kind != "store":
             self.loaded[index].include(touched)
             self.may_read.include(touched)
+            if not doubt and (touched.low < 0 or touched.high > self.size):
+                self.leaving.add(index)
             if is_first and not doubt:
                 self.first.include(touched)
         if kind != "load":
@@ -281,7 +287,9 @@ class _Accesses(Observer):
         self._arguments = call.arguments
         self._unseen = roles_of(call.module).unseen
         self._bytes = {
-            storage: _StorageBytes([site for site in sites if any(map(site.reaches, args))])
+            storage: _StorageBytes(
+                [site for site in sites if any(map(site.reaches, args))], storage.nbytes
+            )
             for storage, args in self.storages.items()
         }
 
@@ -391,6 +399,7 @@ class _Accesses(Observer):
             read or NOTHING, may_read, stored or NOTHING, may_store, reason, self.storages[storage],
             size,
             tuple(Storing(op, op.index in bytes_.ran) for op in bytes_.stores), tuple(bytes_.loads),
+            tuple(op for op in bytes_.loads if op.index in bytes_.leaving),
             unlisted_reads=read is None, unlisted_writes=stored is None,
         )  # fmt: skip
 

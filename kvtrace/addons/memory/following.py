@@ -15,7 +15,9 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
+from kvtrace.addons.memory.carried_values import Uses
 from kvtrace.addons.memory.events import Allocated, Event, Freed, Launched, Operated
+from kvtrace.addons.memory.given_storages import CallStorage, TensorUse, uses_by
 from kvtrace.addons.memory.lives import Birth, Life, Lives, Place
 from kvtrace.addons.memory.moves import made_of
 from kvtrace.addons.memory.operator_effects import Operator
@@ -27,50 +29,12 @@ _ELSEWHERE: Final = "a kernel stored at addresses that it made of integers or lo
 _OTHERWISE: Final = "the tensors lie otherwise in their storage than at the call's first launch"
 
 
-class CallStorage(Struct, frozen=True):
-    """A storage of a call: which of a launch's addresses leads to it, and what the call does to it.
-
-    `position` is an index in the launch's addresses, `argument` in the call's arguments. At the
-    call's first launch, from which the effect is derived, the storage began `offset_bytes` before
-    that address and had `size` bytes. Other launches of the call may have views elsewhere in their
-    storages. `others` are the positions of further tensors in the storage, each with its distance
-    in bytes from the first one. `stores`: the kernel has a store to it, reached or not. `foreign`
-    are the bytes that it stores with values from beyond another storage, None if there are none.
-    """
-
-    position: int
-    argument: int
-    offset_bytes: int
-    size: int
-    effect: Effect
-    others: tuple[tuple[int, int], ...] = ()
-    stores: bool = True
-    foreign: Spoiling | None = None
-
-
 class _Step(NamedTuple):
     """The effect of a launch on one storage, and the verdicts on its reads so far."""
 
     storage: CallStorage
     place: Place
     reads: Reads
-
-
-class _Use(NamedTuple):
-    """The effect of an operator of torch on the storage of one of its tensors.
-
-    `birth` is where the storage came from, if the operator makes it. `is_moved`: its values are
-    passed on to memory of a device.
-    """
-
-    position: int
-    offset_bytes: int
-    size: int
-    is_of_host: bool
-    birth: Birth | None
-    is_moved: bool
-    effect: Effect | None
-    place: Place
 
 
 class _Unwritten(NamedTuple):
@@ -81,27 +45,6 @@ class _Unwritten(NamedTuple):
 
     state: State
     given: Place | None
-
-
-def _uses_by(operator_id: int, operator: Operator) -> list[_Use]:
-    tensors = operator.tensors
-    leaves = any(tensor.is_of_host and tensor.role != "read" for tensor in tensors)
-    # a number of Python's beside a tensor of a device is recorded as a tensor of the host
-    is_beside = any(not tensor.is_of_host and tensor.role != "created" for tensor in tensors)
-    birth = Birth("operator", operator_id)
-    return [
-        _Use(
-            index, tensor.offset_bytes, tensor.storage_bytes, tensor.is_of_host,
-            birth if tensor.role == "created" else None,
-            operator.effects.moves and effect is not None and not (effect.may_write or leaves),
-            None if tensor.is_of_host and not tensor.shape and is_beside else effect,
-            Place("operator", operator_id, index),
-        )
-        for index, (tensor, effect) in enumerate(
-            zip(tensors, operator.effects.effects, strict=True)
-        )
-        if tensor.storage_bytes
-    ]  # fmt: skip
 
 
 class Leftover(Struct, frozen=True):
@@ -153,7 +96,9 @@ class Follower:
         self._moved: dict[tuple[Effect, int, int], Effect] = {}
         self._anywheres: dict[tuple[int, str], Effect] = {}
         self._spoilings: dict[tuple[int, tuple[tuple[int, State], ...]], dict[int, Spoiling]] = {}
-        self._uses: dict[int, list[_Use]] = {}
+        self._copies: dict[tuple[Uses, State, Birth, int | None], Mapping[Effect, Spoiling]] = {}
+        self._placings: dict[tuple[Spoiling, int | None, int], Spoiling] = {}
+        self._uses: dict[int, list[TensorUse]] = {}
         self._operator_reads: dict[Place, Reads] = {}
         self.leftovers: dict[Place, Leftover] = {}
         self.spoiled: set[Spoiling] = set()
@@ -250,8 +195,9 @@ class Follower:
     def _launch(self, event: Launched) -> None:
         time, seq, call_id, addresses = event
         lives = self.lives
-        touched: list[tuple[Life, State]] = []
+        touched: dict[Effect, tuple[Life, State, int | None]] = {}
         spoiled: list[tuple[Life, Spoiling]] = []
+        copying: list[tuple[Effect, Uses]] = []
         is_as_first = True
         steps = self.launch_steps.get(seq)
         for step in self._steps.get(call_id, []) if steps is None else steps:
@@ -267,11 +213,21 @@ class Follower:
                 spoiled.append((life, storage.foreign))
             is_as_first = is_as_first and effect is storage.effect
             before = life.state
-            for earlier, state in touched:  # a storage that several tensors lie in, as never before
+            for earlier, state, _ in touched.values():  # several tensors lie in it, as never before
                 if earlier is life:
                     before = state
-            touched.append((life, before))
+            is_known = effect.reason != _OTHERWISE
+            shift = address - life.begin - storage.offset_bytes if is_known else None
+            touched[storage.effect] = life, before, shift
             _, reading = before.step(effect)
+            if reading.answer != "proven" and storage.uses is not None:
+                if shift is not None:
+                    used = storage.uses.effect
+                    _, reading = before.step(
+                        self._moved_by(used, shift, life.size) if shift else used
+                    )
+                    reads.drops |= reading.answer == "proven"
+                copying.append((storage.effect, storage.uses))
             life.state, _ = life.state.step(effect)
             if effect.may_write:
                 life.written, life.writer, life.is_read = time, place, False
@@ -287,23 +243,52 @@ class Follower:
             for life, foreign in spoiled:
                 self.spoiled.add(foreign)
                 life.state = life.state.spoiled(foreign)
+        for source, uses in copying:
+            life, before, shift = touched[source]
+            for effect, values in self._copied(uses, before, life.birth, shift).items():
+                target, _, by = touched[effect]
+                target.state = target.state.spoiled(self._placed(values, by, target.size))
         if call_id in self._stores_elsewhere:
             for reached in lives:
                 if reached.state.unwritten:
                     effect = self._anywhere(reached.size, _ELSEWHERE)
                     reached.state, _ = reached.state.step(effect)
 
+    def _copied(
+        self, uses: Uses, before: State, birth: Birth, shift: int | None
+    ) -> Mapping[Effect, Spoiling]:
+        """Return what a launch copies of what nobody wrote, by the storages of the copies."""
+        self.carried.update(before.spoilings)
+        key = uses, before, birth, shift
+        copied = self._copies.get(key)
+        if copied is None:
+            copied = self._copies[key] = uses.copied(before, birth, shift)
+        return copied
+
+    def _placed(self, values: Spoiling, shift: int | None, size: int) -> Spoiling:
+        """Return values where the tensors of a launch lie, in a storage of `size` bytes."""
+        if shift == 0:
+            return values
+        placed = self._placings.get((values, shift, size))
+        if placed is None:
+            placed = self._placings[values, shift, size] = values.placed(shift, size)
+        return placed
+
     def _elsewhere(self, step: _Step, address: int, time: int) -> tuple[Life, Effect]:
         """Return the storage of a tensor that lies elsewhere in its storage than at first."""
         first, life = step.storage, self.lives.around(address)
         if life is None or life.rounded:
             return self._life(address - first.offset_bytes, first.size, time), first.effect
-        key = first.effect, address - life.begin - first.offset_bytes, life.size
+        moved = self._moved_by(first.effect, address - life.begin - first.offset_bytes, life.size)
+        self._writers[moved] = step.place, first.effect
+        return life, moved
+
+    def _moved_by(self, effect: Effect, distance: int, size: int) -> Effect:
+        key = effect, distance, size
         moved = self._moved.get(key)
         if moved is None:
-            moved = self._moved[key] = first.effect.moved(*key[1:])
-            self._writers[moved] = step.place, first.effect
-        return life, moved
+            moved = self._moved[key] = effect.moved(distance, size)
+        return moved
 
     def _anywhere(self, size: int, reason: str) -> Effect:
         """Return the effect of accesses at places of a storage that are not known."""
@@ -319,18 +304,28 @@ class Follower:
         operator = self._operators[operator_id]
         uses = self._uses.get(operator_id)
         if uses is None:
-            uses = self._uses[operator_id] = _uses_by(operator_id, operator)
+            uses = self._uses[operator_id] = uses_by(operator_id, operator)
         if not operator.is_torchs:
             self._operate_around(operator, event)
             return
         unwritten: dict[int, _Unwritten] = {}
+        unwritten_of_host: dict[int, _Unwritten] = {}
         written: list[tuple[Life, int]] = []
+        written_of_host: list[tuple[Life, int]] = []
         for position, offset_bytes, size, is_of_host, birth, is_moved, effect, place in uses:
             begin = addresses[position] - offset_bytes
             if is_of_host:
-                life = self._note_host(begin, size, time)
-                if effect is not None and effect.may_read:
-                    unwritten[position] = _Unwritten(life.state, None)
+                life = self._of_host(begin, size, time, birth)
+                if operator.hands_over and not self._has_filled(operator, position, life):
+                    self._of_host(begin, size, time, Birth("host"))
+                elif effect is not None:
+                    # a number of Python's is a tensor without an axis that nothing made
+                    is_number = not operator.tensors[position].shape and life.birth.row < 0
+                    if effect.may_read and not life.state.whole and not is_number:
+                        unwritten_of_host[position] = _Unwritten(life.state, None)
+                    if effect.may_write:
+                        life.state, _ = life.state.step(effect)
+                        written_of_host.append((life, position))
                 continue
             if birth is not None:
                 life = self._new_life(begin, size, birth, time)
@@ -346,8 +341,18 @@ class Follower:
             self._step(life, effect, place, time, offset_bytes)
             if effect.may_write:
                 written.append((life, position))
-        if unwritten and written:
-            self._pass_on(operator_id, operator, unwritten, written)
+        for sources, targets in (
+            (unwritten | unwritten_of_host, written),
+            (unwritten_of_host, written_of_host),  # what is copied to the host is judged there
+        ):
+            if sources and targets:
+                self._pass_on(operator_id, operator, sources, targets)
+
+    def _has_filled(self, operator: Operator, position: int, life: Life) -> bool:
+        """Return whether an operator is given a number, or memory that torch filled at its line."""
+        maker = None if life.birth.row < 0 else self._operators[life.birth.row]
+        is_torchs = maker is not None and maker.is_empty and maker.stack_id == operator.stack_id
+        return is_torchs or not operator.tensors[position].shape
 
     def _operate_around(self, operator: Operator, event: Operated) -> None:
         """Follow an operator of another library: what happened inside of it was followed already.
@@ -365,7 +370,7 @@ class Follower:
                 if tensor.role == "read" and life is not None and not life.state.whole:
                     unwritten[index] = _Unwritten(life.state, life.given or life.source)
             elif tensor.is_of_host and tensor.storage_bytes:
-                self._note_host(begin, tensor.storage_bytes, event.time)
+                self._of_host(begin, tensor.storage_bytes, event.time)
             elif tensor.storage_bytes and (life is None or life.written < event.begin):
                 if life is None:
                     birth = Birth("operator", event.operator_id)
@@ -416,18 +421,21 @@ class Follower:
                 life.source = source
                 life.state = life.state.spoiled(spoiled)
 
-    def _note_host(self, begin: int, size: int, time: int) -> Life:
-        """Note and return memory of the host, whose frees and writes are not all seen."""
+    def _of_host(self, begin: int, size: int, time: int, birth: Birth | None = None) -> Life:
+        """Return memory of the host; what no operator wrote there may be written unseen.
+
+        Its frees are not seen either. With a `birth`, it is new.
+        """
         life = self.lives.at(begin, size)
-        if life is None or life.birth.origin != "host":
-            life = self._new_life(begin, size, Birth("host"), time, doubt=HOST_COPIED)
+        if birth is not None or life is None or life.birth.origin != "host":
+            life = self._new_life(begin, size, birth or Birth("host"), time, doubt=HOST_COPIED)
         return life
 
     def _allocate(self, event: Allocated) -> None:
         if event.size <= 0:
             return  # an empty tensor has no memory, nor has a damaged row
         if event.is_of_host:
-            self._note_host(event.address, event.size, event.time)
+            self._of_host(event.address, event.size, event.time, Birth("host"))
             return
         birth = Birth("allocation", event.row)
         life = self._new_life(event.address, event.size, birth, event.time)

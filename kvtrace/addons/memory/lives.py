@@ -19,11 +19,16 @@ class Birth(Struct, frozen=True):
 
     `row` is the operator's number, or that of the first allocation with its stack. `unseen`: a
     launch or an operator was given a storage that nothing recorded had made. `host`: memory of the
-    host, which is not followed.
+    host, made by an operator or, without a row, by other code.
     """
 
     origin: Origin
     row: int = -1
+
+    @property
+    def is_by_operator(self) -> bool:
+        """Return whether `row` is the number of an operator."""
+        return self.origin == "operator" or (self.origin == "host" and self.row >= 0)
 
 
 class Place(Struct, frozen=True):
@@ -92,6 +97,10 @@ class Lives:
 
     def add(self, life: Life) -> list[Life]:
         """Add a new storage, and return the storages whose memory it takes."""
+        same = self._by_begin.get(life.begin)
+        if same is not None and same.size == life.size:
+            self._by_begin[life.begin] = life
+            return [same]
         ended = self.within([(life.begin, life.begin + life.size)])
         for old in ended:
             self.remove(old)

@@ -214,13 +214,17 @@ def _begins(tensor: OperatorTensor) -> NDArray[np.int64]:
 
 def _mask(tensor: OperatorTensor, marked: ByteRanges) -> _Mask:
     """Return which elements have a marked byte; shaped as the tensor."""
-    begins = _begins(tensor)
+    return overlapping(_begins(tensor), tensor.element_bytes, marked)
+
+
+def overlapping(begins: NDArray[np.int64], element_bytes: int, marked: ByteRanges) -> _Mask:
+    """Return which elements, by their first bytes, have a marked byte."""
     ranges = marked.array
     if not len(ranges):
         return np.zeros(begins.shape, np.bool_)
     behind = np.searchsorted(ranges[:, 1], begins, "right")  # the first range that ends later
     starts = np.append(ranges[:, 0], np.iinfo(np.int64).max)
-    mask: _Mask = starts[behind] < begins + tensor.element_bytes
+    mask: _Mask = starts[behind] < begins + element_bytes
     return mask
 
 

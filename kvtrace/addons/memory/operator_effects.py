@@ -223,12 +223,23 @@ class Operator:
     name: str
     tensors: tuple[OperatorTensor, ...]
     effects: OperatorEffects
+    stack_id: int | None = None
     is_torchs: bool = field(init=False)
     """The operator is one of torch's own: what happens inside of it is not recorded apart."""
+    hands_over: bool = field(init=False)
+    """Memory of the host is handed to torch: by numpy, a storage, or torch where it filled it."""
 
     def __post_init__(self) -> None:
-        """Set `is_torchs`, which is read at each call."""
+        """Set what is read at each call."""
         object.__setattr__(self, "is_torchs", self.name.startswith("aten::"))
+        base, _, overload = self.name.partition(".")
+        hands_over = base in _FILLED or (base in SHARING and overload.startswith("source_Storage"))
+        object.__setattr__(self, "hands_over", hands_over)
+
+    @property
+    def is_empty(self) -> bool:
+        """The operator makes memory without values."""
+        return self.name.partition(".")[0] in UNINITIALIZED
 
     def placed(self, call: Operated) -> list[tuple[OperatorTensor, int]]:
         """Return the tensors with their addresses in a call; raise DamagedFile."""

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from msgspec import Struct
 
+from kvtrace.addons.memory.carried_values import CarriedValues
 from kvtrace.addons.memory.effects import StorageEffect, Storing, reading_op
-from kvtrace.addons.memory.first_reads import others_may_store
-from kvtrace.addons.memory.foreign_values import ForeignValues
 from kvtrace.addons.memory.missing_stores import Why, missing_stores
 from kvtrace.addons.memory.moves import is_computed
-from kvtrace.addons.memory.reads import used_reads
 from kvtrace.addons.memory.rules import DECLARED, READ, RESULT, RULES
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import source_stack
+from kvtrace.metrics.byte_ranges import ByteRanges, merged
 from kvtrace.text import plural
 from kvtrace.verdicts.verdict import Verdict, row_of
 
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from kvtrace.addons.memory.reads import Reads, Unwritten
     from kvtrace.addons.memory.run_memory import RunMemory
     from kvtrace.addons.memory.states import Spoiling, State
-    from kvtrace.metrics.byte_ranges import ByteRanges
     from kvtrace.recorded_calls.recorded import Call
     from kvtrace.schema.content import StackRows
     from kvtrace.verdicts.verdict import Answer
@@ -63,7 +61,6 @@ class Rows:
         written: list[Place] = []
         for place, reads in self._follower.reads.items():
             self._used |= reads.spoilings
-            is_dropped = place.kind != "operator"
             for unwritten in reads.unwritten.values():
                 row = (
                     self._of_operator(place, unwritten)
@@ -71,14 +68,11 @@ class Rows:
                     else self._violation(place, unwritten)
                 )
                 if row is not None:
-                    is_dropped = False
                     self._used.update(unwritten.reading.spoilings)
                     judged = self._judged(row, unwritten.birth, unwritten.count)
                     brought = self._brought(unwritten.state, unwritten.reading.unwritten)
-                    yield judged if brought is None else judged._replace(line="")
-            undisputed = (
-                self._undisputed(place, reads) if is_dropped or not reads.unwritten else None
-            )
+                    yield judged if brought is None else judged._replace(line=self._line(brought))
+            undisputed = None if reads.unwritten else self._undisputed(place, reads)
             if undisputed is not None:
                 yield JudgedRow(undisputed)
             elif place.kind == "operator" and reads.answers.keys() == {"proven"}:
@@ -155,7 +149,7 @@ class Rows:
             return self._unknown(call, place, reads.reason)
         argument = call.arguments[place.argument]
         op = self._memory.calls[place.row].effects[place.argument].first_reading_op
-        uses = "uses" if reads.unwritten else "reads"
+        uses = "uses" if reads.drops else "reads"
         return self._row(call, Verdict(
             READ, "proven", op, f"all that it {uses} of {argument.name} was written before",
             method="followed", access="load", arg=argument.name,
@@ -185,19 +179,8 @@ class Rows:
             return None
         argument = call.tensor(place.argument)
         effect = judged.effects[place.argument]
-        moved = first.origin - argument.offset_bytes
-        surely, perhaps = (used.moved(moved) for used in used_reads(call, effect))
-        unwritten = first.reading.unwritten & perhaps
-        if not unwritten:
-            return None  # what is read is dropped
-        if not unwritten & surely:
-            return self._unknown(call, place, "what is computed of it may drop what nobody wrote")
-        stored = effect.may_write.moved(moved)
-        if unwritten & stored and others_may_store(call, effect.args):
-            unwritten = unwritten - stored
-            if not unwritten & surely:
-                return self._unknown(call, place, _SAME_LAUNCH)
-        op = reading_op(call, effect, unwritten.moved(-moved))
+        unwritten = first.reading.unwritten
+        op = reading_op(call, effect, unwritten.moved(argument.offset_bytes - first.origin))
         size = argument.element.bytes
         elements = _elements(unwritten, first.origin, size)
         often = f", in {plural(first.count, 'launch')}" if first.count > 1 else ""
@@ -251,6 +234,7 @@ class Rows:
         unwritten = leftover.state.unwritten
         stored = None if place.kind == "operator" else self._stored_by(place, leftover.state)
         brought = self._brought(leftover.state, unwritten)
+        made = None if brought is None else self._carried(brought)
         if stored is None:
             tensor = self._memory.operators[place.row].tensors[place.argument]
             size, offset = tensor.element_bytes, 0
@@ -259,7 +243,7 @@ class Rows:
             size, offset = stored.argument.element.bytes, stored.argument.offset_bytes
             name = stored.argument.name
         were = "was" if unwritten.size <= size else "were"
-        never = f"{were} never written, nor" if brought is None else f"{were} {brought}, and not"
+        never = f"{were} never written, nor" if made is None else f"{were} {made}, and not"
         message = (
             f"{_elements(unwritten, offset, size)} of {name} {never} read in this run: "
             f"{self._history(leftover.birth, leftover.state, unwritten, size, offset)}"
@@ -272,20 +256,31 @@ class Rows:
         """Return why bytes of a state count as unwritten: nobody wrote them."""
         brought = self._brought(state, unwritten)
         if brought is not None:
-            return f"{'it was' if unwritten.size <= size else 'they were'} {brought}"
+            were = "it was" if unwritten.size <= size else "they were"
+            return f"{were} {self._carried(brought)}"
         if any(spoiling.reaches(unwritten) for spoiling in state.spoilings):
             return f"nobody wrote what {'it is' if unwritten.size <= size else 'they are'} made of"
         return f"nobody wrote {_them(unwritten, size)}"
 
-    def _brought(self, state: State, unwritten: ByteRanges) -> str | None:
-        """Return from where a call brought foreign values into some bytes, if one did."""
+    def _brought(self, state: State, unwritten: ByteRanges) -> CarriedValues | None:
+        """Return the values that a call brought into some bytes from elsewhere, if one did."""
         for values in reversed(state.spoilings):
-            if isinstance(values, ForeignValues) and values.reaches(unwritten):
-                name = values.call.arguments[values.source].name
-                return f"made by {values.call.kernel} of what it reads beyond {name}"
+            if isinstance(values, CarriedValues) and values.reaches(unwritten):
+                return values
         return None
 
-    def _unused(self, foreign: ForeignValues) -> _Row:
+    def _carried(self, values: CarriedValues) -> str:
+        """Return from where a call brought values."""
+        kernel, source = values.call.kernel, values.call.tensor(values.source)
+        if values.origin is None:
+            return f"made by {kernel} of what it reads beyond {source.name}"
+        return f"copied by {kernel} from what nobody wrote of {source.name}"
+
+    def _line(self, values: CarriedValues) -> str:
+        """Return the line that made the memory of which values are, or "" if none is known."""
+        return "" if values.origin is None else self._places.allocated_at(values.origin.birth)
+
+    def _unused(self, foreign: CarriedValues) -> _Row:
         """Return the verdict that no harm came of a load that leaves its storage."""
         call = foreign.call
         source, target = (call.arguments[i].name for i in (foreign.source, foreign.target))
@@ -327,8 +322,15 @@ class Rows:
         `size` is that of an element in bytes, which are counted from byte `origin` of the storage;
         `own` is what the reading call stores.
         """
+        brought = self._brought(state, unwritten)
+        if brought is not None and brought.origin is not None:
+            origin_of = brought.origin
+            return self._history(
+                origin_of.birth, origin_of.state, origin_of.unwritten,
+                origin_of.argument.element.bytes, origin_of.argument.offset_bytes + origin_of.shift,
+            )  # fmt: skip
         texts = [f"{self._places.birth(birth)} made it"]
-        if self._brought(state, unwritten) is not None:
+        if brought is not None:
             return texts[0]
         writers = self._follower.writers(state)
         for place in (list(writers) or ([] if given is None else [given]))[:2]:
@@ -346,7 +348,6 @@ class Rows:
         return ", ".join(texts) if len(texts) > 1 else f"{texts[0]}, and nothing wrote to it"
 
 
-_SAME_LAUNCH: Final = "other programs of the same launch store it, perhaps before it is read"
 _WHY: Final = {
     "mask": "; {its} mask admits no lane for the others",
     "branch": "; no program comes to {that} store for the others",
@@ -388,7 +389,9 @@ class _Stored(Struct, frozen=True):
         if not any(site.runs for site in sites):
             return f"{kernel} has a store to it that no program reaches"
         is_known = not self.effect.unlisted_writes
-        part = _part(stored, origin, size) if is_known else "an unknown part of it"
+        own = self.argument.element.bytes
+        part = _part(stored, origin, own) if is_known else "an unknown part of it"
+        part += f", counted as {self.argument.dtype}" if is_known and own != size else ""
         site, why = self._at_fault(missing)
         line = next((frame.line for frame in source_stack(site.op)), None)
         is_one = len(sites) == 1 or line is None
@@ -425,11 +428,15 @@ def _first(unwritten: ByteRanges) -> int:
 
 
 def _elements(unwritten: ByteRanges, offset: int, size: int) -> str:
-    count = -(-unwritten.size // size)
+    """Return how many elements have one of some bytes, and which."""
+    touched = _touched(unwritten, offset, size)
     where = _ranges(unwritten, offset, size)
-    return (
-        f"{where}" if count == 1 or len(unwritten) == 1 else f"{plural(count, 'element')} ({where})"
-    )
+    return where if len(touched) == 1 else f"{plural(touched.size, 'element')} ({where})"
+
+
+def _touched(listed: ByteRanges, offset: int, size: int) -> ByteRanges:
+    """Return the numbers of the elements that have one of some bytes."""
+    return merged((listed.first - offset) // size, (listed.end - 1 - offset) // size + 1)
 
 
 def _part(written: ByteRanges, origin: int, size: int) -> str:
@@ -442,15 +449,15 @@ def _part(written: ByteRanges, origin: int, size: int) -> str:
 def _ranges(listed: ByteRanges, offset: int, size: int) -> str:
     """Return ranges of bytes as elements of a tensor: elements 128 to 639."""
     texts = []
-    for begin, end in listed:
-        first, last = (begin - offset) // size, (end - 1 - offset) // size
-        texts.append(f"{first:,}" if first == last else f"{first:,} to {last:,}")
-        if len(texts) == 3 and len(listed) > 3:
+    touched = _touched(listed, offset, size)
+    for first, end in touched:
+        texts.append(f"{first:,}" if first == end - 1 else f"{first:,} to {end - 1:,}")
+        if len(texts) == 3 and len(touched) > 3:
             texts.append("…")
             break
     if not texts:
         return "nothing"
-    word = "element" if len(listed) == 1 and " to " not in texts[0] else "elements"
+    word = "element" if len(touched) == 1 and " to " not in texts[0] else "elements"
     return f"{word} {', '.join(texts)}"
 
 

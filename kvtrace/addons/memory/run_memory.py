@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from kvtrace.addons.memory.carried_values import CarriedValues, Uses, foreign_values
 from kvtrace.addons.memory.effects import StorageEffect, depends_on_contents, effects_of
-from kvtrace.addons.memory.following import CallStorage
-from kvtrace.addons.memory.foreign_values import ForeignValues, foreign_values
+from kvtrace.addons.memory.given_storages import CallStorage
 from kvtrace.addons.memory.lives import Birth
 from kvtrace.addons.memory.operator_effects import (
     SHARING,
@@ -48,10 +48,10 @@ class Places:
 
     def birth(self, birth: Birth) -> str:
         """Return where a storage came from: torch.empty at model.py:12."""
-        if birth.origin == "operator":
+        if birth.is_by_operator:
             return self.operator(birth.row)
-        if birth.origin == "unseen":
-            return "made where kvtrace does not see it"
+        if birth.origin in ("unseen", "host"):
+            return "code that kvtrace does not see"
         stack_id = self._allocation_stacks.get(birth.row)
         if stack_id is None:
             return "an unnamed operator"  # as its schema says, the allocation lies within one
@@ -62,7 +62,7 @@ class Places:
 
         Empty if an operator made it with values (a copy of what nobody wrote), or no line did.
         """
-        if birth.origin != "operator":
+        if not birth.is_by_operator:
             return self._line(self._allocation_stacks.get(birth.row))
         name, stack_id = self._operators.get(birth.row, ("?", None))
         return self._line(stack_id) if _base(name) in UNINITIALIZED else ""
@@ -81,7 +81,7 @@ class Places:
 
     def birth_frames(self, birth: Birth) -> list[Frame]:
         """Return the frames that made a storage, from the program's innermost line on."""
-        if birth.origin == "operator":
+        if birth.is_by_operator:
             return self.frames(birth.row)
         return self._own_frames(self._allocation_stacks.get(birth.row))
 
@@ -149,7 +149,7 @@ class RunMemory:
                 judged, launches = _judged_launches(judged, call.launches, arguments[call.call_id])
                 self.launches |= launches
             self.calls[call.call_id] = judged
-        columns = ["operator_id", "name", "tensors"]
+        columns = ["operator_id", "name", "tensors", "stack_id"]
         rows = trace.table("operators", (run,), columns).to_pylist()
         self.operators = {row["operator_id"]: _operator(row) for row in rows}
         self.places = Places(trace, run)
@@ -168,10 +168,10 @@ class RunMemory:
             }
         return self._by_effect[effect]
 
-    def foreign(self) -> list[ForeignValues]:
+    def foreign(self) -> list[CarriedValues]:
         """Return the foreign values that calls store."""
         storages = (storage for judged in self._judged for storage in judged.storages)
-        return [s.foreign for s in storages if isinstance(s.foreign, ForeignValues)]
+        return [s.foreign for s in storages if isinstance(s.foreign, CarriedValues)]
 
     @property
     def _judged(self) -> tuple[JudgedCall, ...]:
@@ -218,6 +218,7 @@ def _judged_call(call: Call | UnreadyCall, arguments: Sequence[Mapping[str, Any]
                 distances,
                 bool(effect.stores),
                 foreign.get(effect),
+                Uses(call, effect, of_call.storages) if effect.loads else None,
             )
         )
         effects[index] = effect
@@ -256,7 +257,7 @@ def _operator(row: Mapping[str, Any]) -> Operator:
     name = row["name"] or "?"
     is_sharing = _base(name) in SHARING
     tensors = tuple(_operator_tensor(tensor, is_sharing) for tensor in row["tensors"] or ())
-    return Operator(name, tensors, operator_effects(name, tensors))
+    return Operator(name, tensors, operator_effects(name, tensors), row["stack_id"])
 
 
 def _operator_tensor(row: Mapping[str, Any], is_sharing: bool) -> OperatorTensor:

@@ -8,7 +8,7 @@ one effect is worked out once; following a launch costs a lookup.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 import msgspec
@@ -63,6 +63,15 @@ class Spoiling:
     def reaches(self, touched: ByteRanges) -> bool:
         """Return whether any of its bytes are among some others."""
         return bool(self.unwritten & touched) or bool(self.doubtful & touched)
+
+    def placed(self, shift: int | None, size: int) -> Spoiling:
+        """Return the bytes so far on, in a storage of `size` bytes; None: perhaps all of it."""
+        whole = ByteRanges.of(0, size)
+        if shift is None:
+            return replace(self, unwritten=NOTHING, doubtful=whole)
+        moved = (whole & part.moved(shift) for part in (self.unwritten, self.doubtful))
+        unwritten, doubtful = moved
+        return replace(self, unwritten=unwritten, doubtful=doubtful)
 
 
 class Reading(Struct, frozen=True):

@@ -1,6 +1,6 @@
 """Kernels and operators on small tensors, whose storages tests follow."""
 
-from kvtrace.addons.memory.following import CallStorage
+from kvtrace.addons.memory.given_storages import CallStorage
 from kvtrace.addons.memory.operator_effects import Operator, OperatorTensor, operator_effects
 from kvtrace.addons.memory.states import Effect
 from kvtrace.metrics.byte_ranges import NOTHING, ByteRanges

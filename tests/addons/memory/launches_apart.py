@@ -28,7 +28,7 @@ def spread_to(x, y, BLOCK: tl.constexpr):
 @triton.jit
 def read(x, y, BLOCK: tl.constexpr):
     lanes = tl.arange(0, BLOCK)
-    tl.store(y + lanes, tl.load(x + lanes, mask=lanes < 100))
+    tl.store(y + lanes, 2 * tl.load(x + lanes, mask=lanes < 100))
 
 
 @triton.jit
@@ -42,7 +42,7 @@ def mirrored(x, y, out, BLOCK: tl.constexpr):
     lanes = tl.arange(0, BLOCK)
     tl.store(y + lanes, tl.load(x + lanes), mask=lanes < BLOCK - 1)
     tl.debug_barrier()
-    tl.store(out + lanes, tl.load(y + BLOCK - 1 - lanes))
+    tl.store(out + lanes, 2 * tl.load(y + BLOCK - 1 - lanes))
 
 
 @triton.jit

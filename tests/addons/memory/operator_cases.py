@@ -23,10 +23,17 @@ def copied(source, target, n, case, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def doubled(source, target, n, case, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    values = tl.load(source + lanes, mask=lanes < n)
+    tl.store(target + lanes, values + values, mask=lanes < n)
+
+
+@triton.jit
 def chosen(source, flags, target, case, BLOCK: tl.constexpr):
     lanes = tl.arange(0, BLOCK)
     values = tl.load(source + lanes)
-    tl.store(target + lanes, tl.where(tl.load(flags + lanes) != 0, values, 0.0))
+    tl.store(target + lanes, tl.where(tl.load(flags + lanes) != 0, values + values, 0.0))
 
 
 @triton.jit
@@ -55,7 +62,7 @@ class Cases:
         if x.is_complex():
             x = torch.view_as_real(x)
         target = torch.empty(x.shape, dtype=x.dtype, device=DEVICE)
-        copied[(1,)](x, target, x.numel(), self.number, BLOCK=BLOCK)
+        doubled[(1,)](x, target, x.numel(), self.number, BLOCK=BLOCK)
 
     def choose(self, x):
         """Read all of a tensor in a kernel, which drops half of it because of data."""
@@ -98,6 +105,10 @@ def host_part(n):
     x = torch.empty(100)
     x[:n] = 1
     return x
+
+
+def from_storage(n):
+    return torch.empty(0).set_(torch.UntypedStorage(4 * n))
 
 
 def failing(x):
@@ -217,16 +228,18 @@ def main():
     proven = {
         "numbers": lambda x: (x[50:].fill_(1), x.__setitem__(3, 2.0), read(x * 2 + 1)),
         "tensor": lambda _: read(torch.tensor([1.0] * 100, device=DEVICE)),
+        "host_written": lambda _: read((torch.arange(100) * 2 + torch.ones(100)).to(DEVICE)),
+        "host_in_parts": lambda x: read(host_part(100).to(DEVICE)),
     }
     unknown = {
         "indexed": lambda x: read(x[first(50)]),
         "accumulated": lambda x: x.index_put_((first(100),), ones(100), accumulate=True),
         "chosen": cases.choose,
         "host_empty": lambda x: read(torch.empty(100).to(DEVICE)),
-        "host_written": lambda _: read(torch.ones(100).to(DEVICE)),
         "host_copied": lambda x: read(x.copy_(torch.empty(100))),
         "host_in_part": lambda x: read(host_part(99).to(DEVICE, non_blocking=True)),
         "numpy": lambda x: read(torch.from_numpy(np.empty(100, np.float32)).to(DEVICE)),
+        "handed_over": lambda x: (torch.ones(100), read(from_storage(100).to(DEVICE))),
     }
     for expected, listed in (
         ("right", right), ("wrong", wrong), ("proven", proven), ("unknown", unknown)

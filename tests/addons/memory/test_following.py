@@ -3,7 +3,8 @@
 import pytest
 
 from kvtrace.addons.memory.events import Allocated, Freed, Launched, Operated
-from kvtrace.addons.memory.following import CallStorage, Follower
+from kvtrace.addons.memory.following import Follower
+from kvtrace.addons.memory.given_storages import CallStorage
 from kvtrace.addons.memory.lives import Place
 from kvtrace.addons.memory.reads import UNSEEN
 from kvtrace.addons.memory.states import Effect, Spoiling

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from kvtrace.addons.memory import repeats
 from kvtrace.addons.memory.events import Allocated, Events, Freed, Launched, Operated
-from kvtrace.addons.memory.following import CallStorage, Follower
+from kvtrace.addons.memory.following import Follower
+from kvtrace.addons.memory.given_storages import CallStorage
 from kvtrace.addons.memory.repeats import follow_repeating
 from kvtrace.addons.memory.states import Effect, Spoiling
 from kvtrace.metrics.byte_ranges import NOTHING, ByteRanges

@@ -63,7 +63,7 @@ def test_what_wrote_the_rest_is_named_in_elements_that_are_read(rows):
         " made it, mirrored stored elements 0 to 62 of it; its mask admits no lane for the others"
     )
     assert "elements 32 to 99 of x are read" in rows["in halves"]
-    assert "copied stored elements 0 to 31 of it" in rows["in halves"]
+    assert "copied stored elements 0 to 63 of it, counted as i16" in rows["in halves"]
     assert ") wrote elements 0 to 98 of it" in rows["by an operator"]
     assert ", torch.copy_ (first called at " in rows["by an operator"]
     assert rows["by nobody"].endswith(", and nothing wrote to it")

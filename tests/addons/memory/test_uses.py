@@ -1,15 +1,34 @@
-"""Which of the read bytes matter."""
+"""Which of the read bytes matter, and which are copied."""
 
 import pytest
 import torch
 
+from kvtrace.addons.memory.boxed_accesses import Boxing
 from kvtrace.addons.memory.effects import effects_of
-from kvtrace.addons.memory.reads import used_reads
+from kvtrace.addons.memory.uses import used_effect
 from kvtrace.metrics.byte_ranges import ByteRanges
 from tests.addons.memory import effect_kernels as kernels
 from tests.addons.memory.brute_force import call_of
 
 pytestmark = pytest.mark.usefixtures("free_driver")
+
+
+def used_reads(call, source):
+    """The bytes that are surely used or copied, and those that may be."""
+    boxing = Boxing(call)
+    used, _, copies = used_effect(boxing, source)
+    kept = [
+        [
+            boxing.touched(c.source, c.store.active & lanes).listed(source.size)
+            for lanes in (c.surely, c.perhaps)
+        ]
+        for c in copies
+    ]
+    surely, perhaps = zip(*kept, strict=True) if kept else ((), ())
+    return (
+        ByteRanges.union_of((used.reads, *surely)),
+        ByteRanges.union_of((used.may_read, *perhaps)),
+    )
 
 
 @pytest.mark.parametrize(
