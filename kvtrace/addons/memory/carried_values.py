@@ -54,7 +54,7 @@ class CarriedValues(Spoiling):
 class Origin:
     """A storage from which unwritten values were copied: its state then, and the bytes.
 
-    `argument` is the tensor, which lies `shift` bytes farther on.
+    `argument` is the tensor, which lies `shift` bytes farther on; `effect` is the call's on it.
     """
 
     birth: Birth
@@ -62,6 +62,7 @@ class Origin:
     unwritten: ByteRanges
     argument: TensorArgument
     shift: int
+    effect: StorageEffect
 
 
 def foreign_values(
@@ -183,7 +184,7 @@ class Uses:
             values = CarriedValues(
                 copied.unwritten, copied.doubtful, state.doubt or doubt, call=self._call,
                 op=source.op, source=source.argument or 0, target=target.args[0],
-                origin=Origin(birth, state, read, argument, shift),
+                origin=Origin(birth, state, read, argument, shift, self._effect),
             )  # fmt: skip
             first_copy = next((by for by in state.spoilings if by.reaches(read)), None)
             if isinstance(first_copy, CarriedValues):

@@ -286,6 +286,7 @@ class _Accesses(Observer):
         self.elsewhere = False
         self._arguments = call.arguments
         self._unseen = roles_of(call.module).unseen
+        self._changed = written_storages(call.module, call.arguments)
         self._bytes = {
             storage: _StorageBytes(
                 [site for site in sites if any(map(site.reaches, args))], storage.nbytes
@@ -394,7 +395,7 @@ class _Accesses(Observer):
                 failure, unseen and f"the kernel has {unseen}", bytes_.reason, why_stored, why_read,
                 _UNDERIVED,
             )  # fmt: skip
-            reason = next(filter(None, reasons))
+            reason = self._with_changed(next(filter(None, reasons)))
         return StorageEffect(
             read or NOTHING, may_read, stored or NOTHING, may_store, reason, self.storages[storage],
             size,
@@ -402,6 +403,20 @@ class _Accesses(Observer):
             tuple(op for op in bytes_.loads if op.index in bytes_.leaving),
             unlisted_reads=read is None, unlisted_writes=stored is None,
         )  # fmt: skip
+
+    def _with_changed(self, reason: str) -> str:
+        """Return a reason, and which of the data that it names the launch itself changes."""
+        names = reason.removeprefix("depends on the data of ").split(" and ")[0].split(", ")
+        changed = [
+            argument.name
+            for argument in self._arguments
+            if argument.name in names and getattr(argument, "storage", None) in self._changed
+        ]
+        if not changed:
+            return reason
+        return (
+            f"{reason}; the launch itself changes {', '.join(changed)}, in no order that is known"
+        )
 
 
 class _Order(Struct, frozen=True, eq=False):

@@ -246,6 +246,8 @@ class Follower:
         for source, uses in copying:
             life, before, shift = touched[source]
             for effect, values in self._copied(uses, before, life.birth, shift).items():
+                if effect not in touched:
+                    continue  # its address was not recorded
                 target, _, by = touched[effect]
                 target.state = target.state.spoiled(self._placed(values, by, target.size))
         if call_id in self._stores_elsewhere:

@@ -324,11 +324,12 @@ class Rows:
         """
         brought = self._brought(state, unwritten)
         if brought is not None and brought.origin is not None:
-            origin_of = brought.origin
+            of = brought.origin
+            own = _Stored(brought.call, of.argument, of.effect) if of.effect.stores else None
+            begin = of.argument.offset_bytes + of.shift
             return self._history(
-                origin_of.birth, origin_of.state, origin_of.unwritten,
-                origin_of.argument.element.bytes, origin_of.argument.offset_bytes + origin_of.shift,
-            )  # fmt: skip
+                of.birth, of.state, of.unwritten, of.argument.element.bytes, begin, own=own
+            )
         texts = [f"{self._places.birth(birth)} made it"]
         if brought is not None:
             return texts[0]
@@ -337,15 +338,16 @@ class Rows:
             stored = self._stored_by(place, state)
             if stored is not None:
                 texts.append(stored.text(unwritten, size, origin))
-        if writers or given is not None:
-            return ", ".join(texts)
+        is_of_kernel = bool(writers) or given is not None
         for place, effect in list(self._follower.writing_operators(state).items())[:2]:
             texts.append(
                 f"{self._places.operator(place.row)} wrote {_part(effect.writes, origin, size)}"
             )
-        if own is not None and own.leaves_out(unwritten):
+        if own is not None and not is_of_kernel and own.leaves_out(unwritten):
             texts.append(own.text(unwritten, size, origin))
-        return ", ".join(texts) if len(texts) > 1 else f"{texts[0]}, and nothing wrote to it"
+        if len(texts) == 1 and not is_of_kernel:
+            texts.append("and nothing wrote to it")
+        return ", ".join(texts)
 
 
 _WHY: Final = {
