@@ -157,7 +157,8 @@ def _birth(
         stored_count, bad_count = whole_run.stored[program], single_run.stored.get(program, 0)
         if kept:
             no_births = _run_of(call, None, program, lanes, kept=True)
-            stored_count, bad_count = bad_count, no_births.stored.get(program, 0)
+            stored_count = min(stored_count, bad_count)  # the others may have guarded it
+            bad_count = no_births.stored.get(program, 0)
         if bad_count < stored_count:
             birth, from_masked = single_run.first, False
             if with_masks and not kept:

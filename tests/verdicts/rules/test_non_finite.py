@@ -72,6 +72,9 @@ def twice(x, out, FORM: tl.constexpr, BLOCK: tl.constexpr):
     value = tl.load(x + tl.arange(0, BLOCK))
     if FORM == "sum":
         value = tl.log(value) + tl.sqrt(value)
+    elif FORM == "guarded":
+        kept = tl.where(tl.log(value) == tl.log(value), tl.exp(value * -100), 0.0)
+        value = kept + tl.where(value > 1e30, value, 0.0)
     elif FORM == "chosen":
         value = tl.where(tl.log(value) == tl.sqrt(value), tl.exp(value * -100), 0.0)
     else:
@@ -81,10 +84,10 @@ def twice(x, out, FORM: tl.constexpr, BLOCK: tl.constexpr):
 
 @pytest.mark.parametrize(
     ("form", "ops"),
-    [("sum", ["math.log", "math.sqrt"]), ("chosen", []), ("finite again", [])],
+    [("sum", ["math.log", "math.sqrt"]), ("guarded", []), ("chosen", []), ("finite again", [])],
 )
 def test_two_values_of_which_each_alone_would_spoil_a_sum_are_both_findings(form, ops):
-    x = floats(4, data=[1.0, -1.0, 4.0, 1.0])
+    x = floats(4, data=[1.0, -1.0, 4.0, np.inf])
     found = judge(call(twice, (1,), x=x, out=floats(4), FORM=form, BLOCK=4), RULES)
 
     assert [verdict.op.name for verdict in found] == ops
