@@ -208,12 +208,14 @@ class Options:
         triton: the version of Triton; None if unknown.
         fuses: Triton's ``enable_fp_fusion``: products may be fused with sums.
         fused_places: returns, by line and column, whether the compiled code has a fused sum there.
+        recorded: the texts of all recorded options, by name.
     """
 
     warps: int | None = None
     triton: str | None = None
     fuses: bool = True
     fused_places: Callable[[], Mapping[tuple[int, int], bool]] = field(default=dict, compare=False)
+    recorded: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
 DEFAULTS: Final = Options()

@@ -423,9 +423,10 @@ def _module(trace: Trace, kernel: dict[str, Any], ptx: str | None) -> Module:
     stage = evaluated_stage(kernel)
     generic = None if stage is None else _stage(trace, kernel, stage)
     text = generic or _made_generic(trace, kernel)
-    fuses = dict(kernel["options"] or ()).get("enable_fp_fusion") != "False"
+    recorded = dict(kernel["options"] or ())
+    fuses = recorded.get("enable_fp_fusion") != "False"
     places = partial(fused_places, ptx or "", kernel["triton"])
-    options = Options(kernel["num_warps"], kernel["triton"], fuses, places)
+    options = Options(kernel["num_warps"], kernel["triton"], fuses, places, recorded)
     return module_defined_in(text, kernel["file"], kernel["target"] or "", options)
 
 

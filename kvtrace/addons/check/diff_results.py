@@ -46,7 +46,7 @@ from kvtrace.ir.model import Op, source_stack
 from kvtrace.ir.ops import COMBINING, KINDS, computing
 from kvtrace.ir.relocation import module_defined_in
 from kvtrace.ir.scanner import IRSyntaxError
-from kvtrace.ir.types import FloatType, TensorType
+from kvtrace.ir.types import FloatType, element_of
 from kvtrace.ir.updates import update_of
 from kvtrace.recorded_calls.recorded import kernels_of_calls
 from kvtrace.schema.errors import KvtraceError
@@ -460,5 +460,4 @@ def _why(op: Op, module: Module) -> str:
 
 
 def _is_float(op: Op) -> bool:
-    kind = op.operand("value").type
-    return isinstance(kind.element if isinstance(kind, TensorType) else kind, FloatType)
+    return isinstance(element_of(op.operand("value").type), FloatType)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow.compute as pc
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from kvtrace.addons.invariance.input_kinds import INPUTS, OPTIONAL
 from kvtrace.addons.invariance.kernels import Kernel
@@ -21,14 +21,15 @@ from kvtrace.addons.invariance.witness import is_finite
 from kvtrace.converters.diff.model import KernelMeaning
 from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
 from kvtrace.ir.model import attribute
-from kvtrace.ir.types import FloatType, TensorType
+from kvtrace.ir.ops import COMBINING, ELEMENTWISE, UNROUNDED, computing
+from kvtrace.ir.types import FloatType, element_of
 from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of
 from kvtrace.schema.launch_flags import are_trials
 from kvtrace.text import plural
 
 if TYPE_CHECKING:
     from kvtrace.addons.invariance.input_kinds import Inputs
-    from kvtrace.addons.invariance.versions import OutputMeaning
+    from kvtrace.addons.invariance.versions import Meaning, OutputMeaning
     from kvtrace.addons.invariance.witness import Witness
     from kvtrace.converters.diff.model import Word
     from kvtrace.ir.model import Op
@@ -49,6 +50,13 @@ _BOUND_OF_SUMS: Final = (
     "each sum of n terms within n * 2^-23 of the sum of their magnitudes, each product of itself, "
     "for all inputs for which nothing on the way overflows or vanishes"
 )
+_ROUNDED_OPS: Final = (ELEMENTWISE - UNROUNDED) | computing("dot")
+#: Compile options that decide how floats are rounded, and how they are summed.
+_ROUNDING: Final = (
+    "enable_fp_fusion", "enable_reflect_ftz", "allow_flush_denorm", "ptx_options", "arch",
+    "triton_version",
+)  # fmt: skip
+_ORDERING: Final = ("num_warps", "num_ctas")
 _UNRECORDED: Final = "its contents before the launch, which the program may set, are not compared"
 _ALONE: Final = "BEFORE has no such call of this kernel"
 _REMOVED: Final = "AFTER has no such call of this kernel"
@@ -100,11 +108,18 @@ def kernel_meanings(
 
 
 def _meanings(first: Call, second: Call) -> Iterator[KernelMeaning]:
+    options = _other_compilation(first, second)
     if is_same_call(first, second):
         text = "the same code, launched with the same arguments"
-        yield KernelMeaning(second.kernel, None, "same", text, "yes", text)
+        answer: Meaning = "same"
+        if options:
+            answer, text = "reassociated", f"{text}, but {options}: {_BOUND_OF_SUMS}"
+        yield KernelMeaning(second.kernel, None, answer, text, "yes", text)
         return
     for meaning in same_meaning(first, second):
+        if options and meaning.meaning in _KEPT:
+            bound = f"{options}: {_BOUND_OF_SUMS}"
+            meaning = structs.replace(meaning, meaning="reassociated", bound=bound)
         yield _meaning(first, second, meaning)
 
 
@@ -257,6 +272,26 @@ def narrower_ops(first: Call, second: Call) -> str:
     return ", ".join(f"it has {count} more {name}" for name, count in sorted(additional.items()))
 
 
+def _other_compilation(first: Call, second: Call) -> str:
+    """Return the options by which equal ops of two calls may give other bits; "" if none may."""
+    ops = [op for call in (first, second) for op in call.module.ops if op.name in _ROUNDED_OPS]
+    floats = [op for op in ops if isinstance(element_of(op.result_types[0]), FloatType)]
+    reorders = any(
+        op.name not in ELEMENTWISE or (op.block and op.block.region.owner.name in COMBINING)
+        for op in floats
+    )
+    names = (*_ROUNDING, *(_ORDERING if reorders else ())) if floats else ()
+    before, after = (
+        {"num_warps": call.warps, "num_ctas": call.ctas, **call.module.options.recorded}
+        for call in (first, second)
+    )
+    return ", ".join(
+        f"{name} is {after.get(name, 'unset')}, was {before.get(name, 'unset')}"
+        for name in names
+        if before.get(name) != after.get(name)
+    )
+
+
 def _changed_precisions(first: Call, second: Call) -> str:
     """Return the text of the input precisions of products that only one version has; else ""."""
     before, after = (
@@ -283,7 +318,7 @@ def _rounding(op: Op) -> str:
     if precision is not None and str(precision) not in _IEEE:
         return f"{op.name} of input precision {precision}"
     for type_ in op.result_types:
-        element = type_.element if isinstance(type_, TensorType) else type_
+        element = element_of(type_)
         if isinstance(element, FloatType) and element.width < _NARROW:
             return f"{op.name} to {element}"
     return ""
@@ -313,17 +348,23 @@ def paired_calls(before: Selection, after: Selection, kernels: Mapping[str, str]
 
     Both calls of a pair have tensors of the same element types, shapes and strides. Calls with the
     same grid and scalars are paired first, then those with the same floats, then the others, as a
-    scalar may be the change. A call of BEFORE is in at most one pair.
+    scalar may be the change. A call of BEFORE is in at most one pair, rather no trial's.
 
     Args:
         before: Runs of the first version.
         after: Runs of the second version.
         kernels: The kernels' names in AFTER, each with its name in BEFORE.
     """
-    after_calls, unready_after, _ = _calls(after, kernels)
+    after_calls, unready_after, trials_after = _calls(after, kernels)
     unpaired_before, unready_before, trials = _calls(before, {*kernels.values()})
+    trials |= trials_after
+    unpaired_before.sort(key=lambda call: id(call) in trials)
+
+    def key_of_variant(call: Call) -> _Key:
+        return (*_key_of_all(call), id(call) in trials, call.warps, call.ctas)
+
     partners: dict[int, Call] = {}
-    for key in (_key_of_all, _key_of_floats, _key_of_tensors):
+    for key in (key_of_variant, _key_of_all, _key_of_floats, _key_of_tensors):
         unpaired: dict[_Key, list[Call]] = {}
         for before_call in unpaired_before:
             unpaired.setdefault((before_call.kernel, *key(before_call)), []).append(before_call)
