@@ -9,10 +9,11 @@ grid, and are compared as such. What a text takes from a module that is no libra
 import ast
 import sys
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import chain
-from pathlib import PurePath
+from math import inf
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import pyarrow as pa
@@ -28,28 +29,55 @@ if TYPE_CHECKING:
 _LIBRARIES: Final = sys.stdlib_module_names | {"torch", "triton", "numpy", "kvtrace"}
 #: Names by which a program runs code or takes values that its text does not show.
 _HIDING: Final = frozenset((
-    "__globals__", "__import__", "_getframe", "currentframe", "environ", "eval", "exec",
-    "f_globals", "from_file", "fromfile", "genfromtxt", "get_objects", "getenv", "getmodule",
-    "globals", "importlib", "input", "iterdir", "listdir", "load", "loadtxt", "locals", "memmap",
-    "open", "popen", "read_bytes", "read_text", "runpy", "stdin", "subprocess", "sys.modules",
+    ".exists", ".expanduser", ".glob", ".home", ".is_dir", ".is_file", ".rglob", ".stat",
+    "__code__", "__globals__", "__import__", "_getframe", "eval", "exec", "f_globals", "from_file",
+    "fromfile", "genfromtxt", "get_objects", "globals", "input", "iterdir", "load", "loadtxt",
+    "locals", "memmap", "methodcaller", "open", "read_bytes", "read_text", "stdin", "sys.modules",
     "vars()",
+))  # fmt: skip
+#: Modules of Python that take nothing from outside but what each run takes for itself, as the time.
+_PURE: Final = frozenset((
+    "__future__", "abc", "argparse", "ast", "asyncio", "atexit", "bisect", "collections",
+    "concurrent", "contextlib", "copy", "csv", "dataclasses", "datetime", "decimal", "enum",
+    "fractions", "functools", "gc", "hashlib", "heapq", "itertools", "json", "logging", "math",
+    "multiprocessing", "numbers", "operator", "pickle", "platform", "pprint", "queue", "random",
+    "re", "resource", "signal", "statistics", "string", "struct", "sys", "textwrap", "threading",
+    "time", "timeit", "traceback", "types", "typing", "unittest", "uuid", "warnings", "weakref",
+    "zlib",
+))  # fmt: skip
+#: What other modules do or make of values that the text shows, or for one run.
+_SHOWN: Final = frozenset((
+    "BytesIO", "NamedTemporaryFile", "Path", "PathLike", "PurePath", "StringIO",
+    "TemporaryDirectory", "abspath", "basename", "chdir", "cpu_count", "dirname", "getcwd",
+    "getpid", "join", "makedirs", "mkdir", "mkdtemp", "normpath", "realpath", "relpath", "remove",
+    "rmtree", "sep", "signature", "split", "splitext", "unlink", "unwrap", "urandom", "version",
+))  # fmt: skip
+#: Attributes of kernels that do not give their text.
+_LAUNCHING: Final = frozenset(("", "__name__", "best_config", "cache", "configs", "run", "warmup"))
+#: Decorators of Triton, and what functions that these get call to choose constants of a kernel.
+_CHOOSING: Final = frozenset((
+    "abs", "autotune", "bool", "cdiv", "dim", "element_size", "get", "heuristics", "int", "jit",
+    "len", "max", "min", "next_power_of_2", "numel", "round", "size", "stride",
 ))  # fmt: skip
 #: Options of an autotuner that change tensors.
 _HOOKS: Final = frozenset(("pre_hook", "post_hook", "reset_to_zero", "restore_value"))
 _WIDTH: Final = 60
+AFTER_LAUNCHES: Final = "after the last launch"
 UNKNOWN: Final = "what its launches are given is not known"
 
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """The recorded text of a function that launches or leads to a launch, without kernels."""
+    """The recorded text of a function that launches, at last in line `last`, without kernels."""
 
     path: str
     tree: ast.Module
+    last: float = inf
 
     def line(self, number: int) -> str:
-        """Return the name of a line, as `model.py:12`."""
-        return f"{PurePath(self.path).name}:{number}"
+        """Return the name of a line, as `model.py:12`, and whether it only follows launches."""
+        after = f", {AFTER_LAUNCHES}" if number > self.last else ""
+        return f"{PurePath(self.path).name}:{number}{after}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,24 +116,29 @@ def _program(side: "Snapshot", kernels: Collection[str]) -> _Program:
     texts: dict[tuple[str, str], _Text] = {}
     gaps: list[str] = []
     functions: set[str] = set()
+    roots: set[Path] = set()
     for row in (row for run in side.runs for row in _launching_stacks(side, run, gaps)):
         frames, files = row["frames"], row["files"] or ()
         functions.update(str(frame["function"]).split(".")[-1] for frame in frames)
+        roots |= {path.parent for path in [Path(frames[-1]["file"] or "")] if path.is_absolute()}
         if len(files) < len(frames) or frames[-1]["function"] != "<module>":
             frame = frames[min(len(files), len(frames) - 1)]
             place = f"{PurePath(frame['file'] or '?').name}:{frame['line']}"
             gaps.append(f"the text around {place}, which leads to a launch, was not recorded")
-        for path, artifact in ((str(file["path"]), file["artifact"]) for file in files):
+        for file, frame in zip(files, frames, strict=False):
+            path, artifact, last = str(file["path"]), file["artifact"], frame["line"] or inf
             if (path, artifact) not in texts:
                 content = side.trace.artifact(artifact or "") or b""
                 tree = _tree(content.decode("utf-8", "replace"), kernels) if content else None
                 gaps += [] if tree else [f"the text of {path} was not recorded"]
-                texts[path, artifact] = _Text(path, tree or ast.Module([], []))
+                texts[path, artifact] = _Text(path, tree or ast.Module([], []), last)
+            text = texts[path, artifact]
+            texts[path, artifact] = replace(text, last=max(text.last, last))
     listed = tuple(texts.values())
     known = functions | set(kernels)
     gaps += [] if listed else ["no text was recorded"]
     own = (text for text in listed if TORCH_FILES not in text.path)
-    used = (reason for text in own for reason in _gaps(text, known))
+    used = (reason for text in own for reason in _gaps(text, known, kernels, roots))
     return _Program(listed, next(chain(gaps, used), ""))
 
 
@@ -168,7 +201,17 @@ class _WithoutKernels(ast.NodeTransformer):
             if _HOOKS.intersection(
                 inner.arg or "" for inner in ast.walk(decorator) if isinstance(inner, ast.keyword)
             )
+            or _may_change_tensors(decorator)
         ]
+
+
+def _may_change_tensors(decorator: ast.expr) -> bool:
+    """Return whether a decorator is not Triton's, or has a function that may change tensors."""
+    lambdas = (inner for inner in ast.walk(decorator) if isinstance(inner, ast.Lambda))
+    calls = (call for inner in lambdas for call in ast.walk(inner) if isinstance(call, ast.Call))
+    called = {ast.unparse(call.func).rpartition(".")[2] for call in calls}
+    name = ast.unparse(decorator).partition("(")[0].rpartition(".")[2]
+    return not called | {name} <= _CHOOSING
 
 
 class _WithoutNumbers(ast.NodeTransformer):
@@ -194,23 +237,40 @@ class _WithoutNumbers(ast.NodeTransformer):
         return node
 
 
-def _gaps(text: _Text, known: Collection[str]) -> Iterator[str]:
-    """Yield what a text uses that was not recorded; `known` are functions and kernels that were."""
-    for node in ast.walk(text.tree):
-        if isinstance(node, ast.Name | ast.Attribute | ast.Call):
-            text_of_node = "" if isinstance(node, ast.Call) and node.args else ast.unparse(node)
-            for name in _HIDING & {text_of_node, getattr(node, "attr", "")}:
-                yield f"{text.line(node.lineno)} uses {name}"
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            for alias in node.names:
-                module = node.module or "" if isinstance(node, ast.ImportFrom) else alias.name
-                is_relative = isinstance(node, ast.ImportFrom) and node.level
-                bound = alias.asname or alias.name.partition(".")[0]
-                is_library = module.partition(".")[0] in _LIBRARIES and not is_relative
-                if module == "sys" and (alias.asname or alias.name == "modules"):
-                    yield f"{text.line(node.lineno)} uses sys as {bound}"
-                if not is_library and bound not in known:
-                    yield f"the text of {bound}, of {text.line(node.lineno)}, was not recorded"
+def _gaps(
+    text: _Text, known: Collection[str], kernels: Collection[str], roots: Collection[Path]
+) -> Iterator[str]:
+    """Yield what a text uses that was not recorded; programs import from `roots` first."""
+    file, nodes = PurePath(text.path).name, [*ast.walk(text.tree)]
+    imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+    modules: dict[str, str] = {}
+    for statement, alias in ((one, alias) for one in imports for alias in one.names):
+        parent = f"{statement.module or ''}." if isinstance(statement, ast.ImportFrom) else ""
+        bound = alias.asname or alias.name.partition(".")[0]
+        modules[bound] = f"{parent}{alias.name if alias.asname else bound}"
+        top = (parent or alias.name).partition(".")[0]
+        is_relative = isinstance(statement, ast.ImportFrom) and statement.level
+        files = (root / f"{top}{end}" for root in roots for end in (".py", "/__init__.py"))
+        is_own = is_relative or top not in _LIBRARIES or any(path.exists() for path in files)
+        if is_own and bound not in known:
+            yield f"the text of {bound}, of {file}:{statement.lineno}, was not recorded"
+    inner = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
+    for node in nodes:
+        if not isinstance(node, ast.Name | ast.Attribute | ast.Call):
+            continue
+        code = "" if isinstance(node, ast.Call) and node.args else ast.unparse(node)
+        first, dot, rest = code.partition(".")
+        full = f"{modules.get(first, first)}{dot}{rest}"
+        name = getattr(node, "attr", full.rpartition(".")[2])
+        is_imported = first in modules and code.replace(".", "").isidentifier()
+        top = full.partition(".")[0] if is_imported else ""
+        is_outside = top in sys.stdlib_module_names - _PURE and name not in _SHOWN
+        is_text = first in kernels and rest.partition(".")[0] not in _LAUNCHING
+        if (is_outside or is_text) and id(node) not in inner:
+            yield f"{file}:{node.lineno} uses {full}"
+        attribute = f".{getattr(node, 'attr', '')}"
+        for hiding in _HIDING & {full, name, attribute}:
+            yield f"{file}:{node.lineno} uses {hiding.lstrip('.')}"
 
 
 def _change(before: _Program, after: _Program) -> str:

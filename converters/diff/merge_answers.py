@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final
 
-from kvtrace.converters.diff.callers import UNKNOWN
+from kvtrace.converters.diff.callers import AFTER_LAUNCHES, UNKNOWN
 from kvtrace.converters.diff.gate import FINDINGS, RESULTS, Gate
 from kvtrace.converters.diff.model import Answer, Difference, KernelDifference, KernelMeaning
 from kvtrace.converters.diff.words import meaning_subject
@@ -73,9 +73,12 @@ def _results_answer(
     all_by_data = meanings and all(meaning.by_data for meaning in meanings)
     is_compared = all_by_data and not difference.same_kernels
     has_digests = _has_equal_digests(difference)
-    if reason is None and not is_compared and not has_digests:
+    if reason is None and not is_compared:
         other = other_callers()
-        reason = (other, "record both with KVTRACE_CHECK=digest") if other else None
+        if other and not has_digests:
+            reason = (other, "record both with KVTRACE_CHECK=digest")
+        elif AFTER_LAUNCHES in other:
+            reason = (other, "all results of launches are equal by digest")
     if reason is not None:
         return Answer(question, "not known", *reason)
     exactly = all(meaning.answer in _BIT_FOR_BIT for meaning in meanings)

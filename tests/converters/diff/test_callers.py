@@ -8,7 +8,7 @@ import pytest
 from kvtrace.capture.records import Frame
 from kvtrace.capture.running_texts import launching_files
 from kvtrace.converters.diff import compare
-from kvtrace.converters.diff.callers import _change, _Program, _Text
+from kvtrace.converters.diff.callers import _change, _gaps, _Program, _Text, _tree
 from tests.converters.written_trace import Kernel, write_trace
 
 HEAD = """import torch
@@ -95,6 +95,25 @@ def test_another_hook_of_an_autotuner_is_named(tmp_path):
     assert evidence(tmp_path, HEAD + LAUNCH, after) == expected
 
 
+@pytest.mark.parametrize(
+    ("decorator", "is_known"),
+    [
+        ("triton.heuristics({'B': lambda a: a['o'].fill_(1.0).numel() and 128})", False),
+        ("triton.autotune([], key=[], prune_configs_by={'top': lambda c, a: set(a, 1.0)})", False),
+        ("filled('y_ptr', 1.0)", False),
+        ("triton.heuristics({'B': lambda a: max(triton.cdiv(a['n'], 2), 1.0)})", True),
+        ("triton.heuristics({'B': lambda a: a['x'].numel() * 1.0})", True),
+    ],
+)
+def test_decorator_that_changes_tensors_is_compared(tmp_path, decorator, is_known):
+    before = HEAD.replace("@triton.jit", f"@{decorator}\n@triton.jit") + LAUNCH
+
+    word, text = evidence(tmp_path, before, before.replace("1.0", "2.0"))
+
+    assert word == ("yes" if is_known else "not known")
+    assert is_known or "run.py:4" in text
+
+
 def test_functions_are_paired_by_name_before_the_rest():
     old, new, other = (
         _Program(tuple(_Text("run.py", ast.parse(text)) for text in texts), "")
@@ -109,6 +128,16 @@ def test_functions_are_paired_by_name_before_the_rest():
     assert _change(new, other) == "`def call(x):` was `def run(x):` (run.py:2)"
 
 
+def test_change_after_the_last_launch_is_named_so():
+    sides = (
+        _Program((_Text("run.py", ast.parse(f"scale[(8,)](x, y)\ny.mul_({n})"), 1),), "")
+        for n in (2, 3)
+    )
+
+    expected = "3 is handed over where 2 was (run.py:2, after the last launch)"
+    assert _change(*sides) == expected
+
+
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
@@ -116,7 +145,7 @@ def test_functions_are_paired_by_name_before_the_rest():
         ("import inputs.made\n", "the text of inputs, of run.py:14, was not recorded"),
         ("from . import made\n", "the text of made, of run.py:14, was not recorded"),
         ("x = eval('y')\n", "run.py:14 uses eval"),
-        ("import os\nn = os.environ['N']\n", "run.py:15 uses environ"),
+        ("import os\nn = os.environ['N']\n", "run.py:15 uses os.environ"),
         ("swapped = open('c').read()\n", "run.py:14 uses open"),
     ],
 )
@@ -127,6 +156,65 @@ def test_program_that_uses_what_was_not_recorded_is_not_known(tmp_path, line, re
         "not known",
         f"what its launches are given is not known: {reason}",
     )
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("from os import environ as cfg\nn = cfg['N']\n", "run.py:15 uses os.environ"),
+        ("from numpy import loadtxt as read\nn = read('c')\n", "run.py:15 uses loadtxt"),
+        ("from glob import glob as find\nn = find('*')\n", "run.py:15 uses glob.glob"),
+        ("from os.path import getsize as s\nn = s('c')\n", "run.py:15 uses os.path.getsize"),
+        ("import os\nn = 1.0 + os.path.exists('flag')\n", "run.py:15 uses os.path.exists"),
+        ("import pathlib as p\nn = p.Path('c').exists()\n", "run.py:15 uses exists"),
+        (
+            "import xml.etree.ElementTree as ET\nn = ET.parse('c')\n",
+            "run.py:15 uses xml.etree.ElementTree.parse",
+        ),
+        (
+            "import configparser\nc = configparser.ConfigParser()\n",
+            "run.py:15 uses configparser.ConfigParser",
+        ),
+        ("from operator import methodcaller as m\nn = m('read')\n", "run.py:15 uses methodcaller"),
+        ("import inspect\nn = len(inspect.getsource(f))\n", "run.py:15 uses inspect.getsource"),
+        ("n = halved.__code__.co_firstlineno\n", "run.py:14 uses __code__"),
+        ("n = len(scale.src)\n", "run.py:14 uses scale.src"),
+        ("n = float(scale.fn.__doc__)\n", "run.py:14 uses scale.fn.__doc__"),
+    ],
+)  # fmt: skip
+def test_what_a_program_takes_from_outside_is_named_by_its_import(line, reason):
+    assert reason in list(gaps(HEAD + line + LAUNCH))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import os, shutil\nos.makedirs('out', exist_ok=True)\nshutil.rmtree('out')\n",
+        "stat = home = 1.0\nimport os\nos.chdir('out')\nprint(stat, home)\n",
+        "import argparse, math, sys, time\nbegin = time.perf_counter()\nn = math.pi\n"
+        "p = argparse.ArgumentParser(description=__doc__)\nlast = sys.argv[-1]\n",
+        "import os, platform\nprint(platform.node(), os.urandom(4).hex())\n",
+        "import os\nfrom pathlib import Path\nroot = Path(os.path.dirname(__file__)) / 'out'\n",
+        "scale.warmup(x)\nprint(scale.best_config)\n",
+    ],
+)
+def test_usual_calls_take_nothing_from_outside(line):
+    assert list(gaps(HEAD + line + LAUNCH)) == []
+
+
+@pytest.mark.parametrize(("path", "is_own"), [("colorsys.py", True), ("bdb/__init__.py", True),
+                                              ("package/colorsys.py", False)])  # fmt: skip
+def test_module_beside_the_program_hides_the_one_of_python(tmp_path, path, is_own):
+    (tmp_path / path).parent.mkdir(exist_ok=True)
+    (tmp_path / path).write_text("")
+
+    found = list(gaps("import bdb, colorsys\n" + HEAD + LAUNCH, {tmp_path}))
+
+    assert [reason[-16:] for reason in found] == ["was not recorded"] * is_own
+
+
+def gaps(text, roots=()):
+    return _gaps(_Text("run.py", _tree(text, {"scale"})), {"scale"}, {"scale"}, roots)
 
 
 def test_launches_without_stacks_are_not_known(tmp_path):
