@@ -20,9 +20,11 @@ _HINTS: Final = {
     ("out-of-view", "atomic"): f"it updates its neighbor {_NEIGHBOR}",
 }
 #: Phrases of reasons, which decide the hint since a trace has no more than the sentence: those of
-#: `rules/bounds_witnesses.py` on masked accesses and their tensors, and of `verdicts/judge.py`.
+#: `rules/bounds_witnesses.py` on masked accesses and their tensors, of `verdicts/judge.py`, and of
+#: `conflicts/race_evaluated.py`.
 _MASKED, _STRIDED, _WRAPS = "the mask admits ", " and strides ", "wraps around"
 _LOADED: Final = "the address is made of "
+_OF_ORDERS: Final = "no race was seen in the orders that were run"
 _GENERATED: Final = (
     "Inductor wrote this kernel: keep the line that it comes from out of the compiled graph "
     "(torch.compiler.disable), and report it to PyTorch"
@@ -30,6 +32,7 @@ _GENERATED: Final = (
 _INTEGERS: Final = "record integer tensors with KVTRACE_TENSORS=int, so that indices are known"
 _EITHER: Final = "record contents of tensors with KVTRACE_TENSORS=int, or all for floats, too"
 _FLOATS: Final = "record floats, too, with KVTRACE_TENSORS=all: int records only integer tensors"
+_FEWER: Final = "record a launch of fewer programs, of which all orders can be tried"
 #: The part of a reason that names tensors without recorded contents.
 _DATA_OF: Final = re.compile(r"\bthe data of (\w+(?:, \w+)*)")
 
@@ -56,7 +59,9 @@ def hint_for(
         return None
     if verdict != "violation":
         needs_contents = "data" in reason and "KVTRACE_TENSORS" not in reason
-        return _recording_hint(reason, tensors) if needs_contents else None
+        if needs_contents:
+            return _recording_hint(reason, tensors)
+        return _FEWER if _OF_ORDERS in reason else None
     if generated and row["severity"] == "error":
         mask = f"{reason}. " if reason.startswith(_MASKED) else ""
         return mask + _GENERATED
