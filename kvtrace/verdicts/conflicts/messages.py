@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import product
 from typing import Any, Final
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.scope import program_at
 from kvtrace.ir import Op
 from kvtrace.ir.data_dependence import depending_on_data
+from kvtrace.ir.memory_sites import memory_sites
 from kvtrace.ir.model import line_text
 from kvtrace.ir.ops import effect_of
 from kvtrace.recorded_calls.recorded import Call
@@ -284,4 +286,27 @@ def _atomics_text(call: Call, left: Op, right: Op, unordering_release: Op | None
     roles = [roles_of(call.module).by_op[op.index] for op in (left, right)]
     if all(role.kind == "atomic" for role in roles) and not all(role.strong for role in roles):
         return ": their atomics have scope cta, which orders accesses of one program only"
+    return _missing_order_text(call, left, right)
+
+
+def _missing_order_text(call: Call, first: Op, second: Op) -> str:
+    """Return a phrase that says what an atomic after the first op, or before the second, lacks."""
+    sites = [s for s in memory_sites(call.module) if s.kind == "atomic"]
+    roles, arguments = roles_of(call.module).by_op, range(len(call.arguments))
+    handed = [
+        (roles[to.op.index], roles[back.op.index])
+        for to, back in product(sites, sites)
+        if back.result_used and back.op.index < second.index and roles[to.op.index].changes
+        if any(to.reaches(argument) and back.reaches(argument) for argument in arguments)
+    ]
+    later = [(to, back) for to, back in handed if to.op.index > first.index]
+    if any(to.releases and back.acquires for to, back in later):
+        return ""
+    for to, back in later:
+        if to.releases:
+            return f": the atomic{line_text(back.op, 'in')} does not acquire what others released"
+        return f": the atomic{line_text(to.op, 'in')} does not release what comes before it"
+    early = [to.op for to, back in handed if to.op is not back.op and to.releases and back.acquires]
+    if early and effect_of(second) == "load":
+        return f": the atomic{line_text(early[-1], 'in')} releases before the {effect_of(first)}"
     return ""

@@ -264,6 +264,7 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
                 )
             ops, programs = (race.first, race.second), race.programs
             byte, schedule = race.byte, race.schedule
+        earlier = ops[0]
         if ops[0] is not op:
             ops, programs = ops[::-1], programs[::-1]
         witness = replayed(
@@ -272,7 +273,9 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
         if witness is None:
             return Undecided("two programs accessed the same byte, but not in the replay")
         missed = (
-            releases_of(self._bound).unordering_release(*ops) if self._roles.synchronizes else None
+            releases_of(self._bound).unordering_release(earlier)
+            if self._roles.synchronizes
+            else None
         )
         conflict = ConfirmedConflict(witness, "evaluated", unordering_release=missed)
         outcome = by_results(self._bound, conflict)

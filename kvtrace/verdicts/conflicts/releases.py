@@ -88,16 +88,13 @@ class Releases:
         """The ops that may not be ordered by a release or acquire."""
         return self._gaps(None, False)
 
-    def unordering_release(self, *ops_: Op) -> Op | None:
-        """Return the first release that surely does not order one of the ops, else None."""
-        unordered = self.sure_gaps.unordered
-        indices = (
-            release_index
-            for release_index, unordered_ops in sorted(unordered.items())
-            if any(op.index in unordered_ops for op in ops_)
-        )
-        index = next(indices, None)
-        return None if index is None else self._roles[index].op
+    def unordering_release(self, op: Op) -> Op | None:
+        """Return the first release after an op that surely does not order it, or None."""
+        for index, unordered in sorted(self.sure_gaps.unordered.items()):
+            release = self._roles[index].op
+            if op.index in unordered and self._barriers.order.paths(op, release):
+                return release
+        return None
 
     def order(self, access: Op, release: Op) -> bool | None:
         """Return whether a release orders every access of its program by an op; None: unknown."""

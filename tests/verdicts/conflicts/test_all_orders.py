@@ -93,3 +93,33 @@ def test_updates_of_two_places_have_no_one_order_unless_both_acquire_and_release
 def test_programs_that_wait_for_a_permit_let_others_run(free, answer):
     """Each takes a permit and gives it back meanwhile, which wakes the others for ever."""
     assert verdicts(permits, 3, free=ids(free)) == {answer}
+
+
+@triton.jit
+def handed_over(flag, x, y, FIRST: tl.constexpr, GIVES: tl.constexpr, TAKES: tl.constexpr):
+    if tl.program_id(0) == 0:
+        if FIRST:
+            tl.atomic_xchg(flag, 1)
+        tl.store(x, 5)
+        tl.atomic_xchg(flag, 1, sem=GIVES)
+    else:
+        while tl.atomic_add(flag, 0, sem=TAKES) == 0:
+            pass
+        tl.store(y, tl.load(x))
+
+
+@pytest.mark.parametrize(
+    ("first", "gives", "takes", "cause"),
+    [
+        (False, "release", "acquire", None),
+        (False, "relaxed", "acquire", "does not release what comes before it"),
+        (False, "release", "relaxed", "does not acquire what others released"),
+        (True, "relaxed", "acquire", "does not release what comes before it"),
+    ],
+)
+def test_a_race_says_what_its_atomics_lack(first, gives, takes, cause):
+    handed = {"flag": zeros(1), "x": zeros(1), "y": zeros(1)}
+    options = {"FIRST": first, "GIVES": gives, "TAKES": takes}
+    found = judge(call(handed_over, (2,), **handed, **options), ["race"])
+    texts = [verdict.message for verdict in found if verdict.verdict == "violation"]
+    assert [cause in text for text in texts] == ([True] if cause else [])
