@@ -35,8 +35,8 @@ _HIDING: Final = frozenset((
     "locals", "memmap", "methodcaller", "open", "read_bytes", "read_text", "stdin", "sys.modules",
     "vars()",
 ))  # fmt: skip
-#: Modules of Python that take nothing from outside but what each run takes for itself, as the time.
-_PURE: Final = frozenset((
+#: Modules of Python but those that take from outside at most what each run has, as the time.
+_OUTSIDE: Final = sys.stdlib_module_names - frozenset((
     "__future__", "abc", "argparse", "ast", "asyncio", "atexit", "bisect", "collections",
     "concurrent", "contextlib", "copy", "csv", "dataclasses", "datetime", "decimal", "enum",
     "fractions", "functools", "gc", "hashlib", "heapq", "itertools", "json", "logging", "math",
@@ -262,11 +262,11 @@ def _gaps(
         first, dot, rest = code.partition(".")
         full = f"{modules.get(first, first)}{dot}{rest}"
         name = getattr(node, "attr", full.rpartition(".")[2])
-        is_imported = first in modules and code.replace(".", "").isidentifier()
-        top = full.partition(".")[0] if is_imported else ""
-        is_outside = top in sys.stdlib_module_names - _PURE and name not in _SHOWN
+        is_outside = full.partition(".")[0] in _OUTSIDE
+        is_taken = is_outside and first in modules and name not in _SHOWN
         is_text = first in kernels and rest.partition(".")[0] not in _LAUNCHING
-        if (is_outside or is_text) and id(node) not in inner:
+        is_whole = code.replace(".", "").isidentifier() and id(node) not in inner
+        if is_whole and (is_taken or is_text):
             yield f"{file}:{node.lineno} uses {full}"
         attribute = f".{getattr(node, 'attr', '')}"
         for hiding in _HIDING & {full, name, attribute}:
