@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.compiler import Compiler, computed, passed_on
-from kvtrace.evaluate.registry import Step, semantics
+from kvtrace.evaluate.registry import Step, place, semantics
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import value_type
-from kvtrace.evaluate.values import Array, Unknown, full_array, full_arrays, map_arrays
+from kvtrace.evaluate.values import Array, Unknown, full_array, full_arrays, map_arrays, unknown_of
 from kvtrace.ir import Op
 from kvtrace.ir.model import attribute
 
@@ -129,10 +129,22 @@ def cat(op: Op, compiler: Compiler) -> Step:
 
 @semantics("tt.gather")
 def gather(op: Op, compiler: Compiler) -> Step:
-    """Return the step that selects elements along an axis by an index tensor."""
+    """Return the step that selects elements along an axis by an index tensor.
+
+    An index outside the axis gives any element of it where a launch is executed, as on a device.
+    """
     axis = int(attribute(op, "axis")) + 1
+    operands = (op.operand("source"), op.operand("index"))
+    types = [value_type(value.type) for value in operands]
+    extent = types[0].shape[axis - 1]
 
-    def selected(source: Array, index: Array) -> Array:
-        return np.take_along_axis(source, index.astype(np.int64), axis)
+    def step(values: list[Any], scope: Scope) -> None:
+        unknown = unknown_of(values[operand.id] for operand in operands)
+        if unknown is None:
+            source, index = full_arrays([values[operand.id] for operand in operands], types)
+            places = index.astype(np.int64) % extent
+            if not scope.launch.memory.executes and (places != index).any():
+                unknown = Unknown(frozenset({f"an element beyond a block ({place(op)})"}))
+        values[op.results[0].id] = unknown or np.take_along_axis(source, places, axis)
 
-    return _of_full_arrays(op, compiler, selected)
+    return compiler.counting_step(op, step, value_type(op.results[0].type).size, 0)

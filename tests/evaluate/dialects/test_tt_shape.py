@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from corpus.kernels import shapes
-from tests.kernels.launching import launch
+from kvtrace.evaluate import evaluate
+from tests.kernels.launching import bind, compile_for, launch
 
 
 def test_transpose_reshape_split_and_join_equal_torch():
@@ -109,6 +110,24 @@ def test_gather_equals_torch(axis):
     )
 
     assert torch.equal(out, torch.gather(x, axis, index.long()))
+
+
+@pytest.mark.parametrize("beyond", [16, -1])
+def test_an_index_of_gather_outside_of_its_axis_fails_no_launch_and_is_not_known(beyond):
+    x, index = torch.randn(2, 16), torch.arange(32, dtype=torch.int32).reshape(2, 16) % 16
+    index[1, 3] = beyond
+    arguments = {"x": x, "index": index, "out": torch.zeros(2, 16)}
+    constexprs = {"M": 2, "N": 16, "AXIS": 1}
+
+    launch(shapes.gathered, (1,), arguments, constexprs)
+    assert torch.equal(arguments["out"][0], x[0])
+    assert arguments["out"][1, 3] in x[1]
+
+    recorded = bind(shapes.gathered, {**arguments, "out": torch.zeros(2, 16)})
+    for argument in recorded:
+        argument.storage.is_live = False
+    evaluate(compile_for(shapes.gathered, arguments, constexprs), recorded, (1,))
+    assert not recorded[2].storage.data.any()  # what is not known is not stored
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.int32])
