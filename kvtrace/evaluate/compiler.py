@@ -103,7 +103,8 @@ class Compiler:
 
     def integer(self, number: int) -> Sum:
         """Return an integer that is the same for all programs and lanes, a known value."""
-        return constant_sum(number) if self.known is None else self.known.integer(number)
+        make = partial(constant_sum, number)
+        return make() if self.known is None else self.known.once(("integer", number), make)
 
     def function(self, name: str) -> FunctionBody:
         """Return the compiled body of the module's function with this name, from a cache."""

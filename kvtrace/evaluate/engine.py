@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -153,7 +154,8 @@ def _run_programs(
     def linear(start: int, stop: int) -> NDArray[np.int64]:
         if chosen is not None:
             return chosen[start:stop]
-        return np.arange(start, stop) if known is None else known.range(start, stop)
+        line = partial(np.arange, start, stop)
+        return line() if known is None else known.once(("range", start, stop), line)
 
     if not _holds_data(launch.arguments):
         chunk_bytes *= ADDRESSES_ONLY
@@ -273,11 +275,8 @@ def _bound_parameters(compiler: Compiler, arguments: Sequence[Argument], name: s
     for position, (parameter, argument) in enumerate(zip(parameters, arguments, strict=False)):
         type_ = value_type(parameter.type)
         key = _known_parameter(position, type_, argument)
-        entry = None if known is None or key is None else known.results.get(key)
-        value = _parameter_value(position, type_, argument, name) if entry is None else entry[0]
-        if entry is None and known is not None and key is not None:
-            known.keep(key, value)
-        values[parameter.id] = value
+        value = partial(_parameter_value, position, type_, argument, name)
+        values[parameter.id] = value() if known is None or key is None else known.once(key, value)
     return values
 
 
@@ -320,6 +319,6 @@ def scalar_value(argument: ScalarArgument, element: ElementType) -> Any:
         return bool(argument.value)
     if element.kind == "i":
         return constant_sum(wrapped(int(argument.value), element.bits))
-    with np.errstate(all="ignore"), ONE_THREAD:
+    with np.errstate(all="ignore"):
         stored = np.array([argument.value], np.float64).astype(element.memory)
     return stored.astype(element.value)

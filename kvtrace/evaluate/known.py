@@ -8,12 +8,10 @@ launch like an earlier one computes what depends on data, and nothing else.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from kvtrace.evaluate.values import Mask, Pointer, Sum, constant_sum
+from kvtrace.evaluate.values import Mask, Pointer, Sum
 
 _MOST_ENTRIES: Final = 1 << 14
 _MOST_BYTES: Final = 4 << 20
@@ -26,6 +24,7 @@ KNOWN_TRIPS: Final = 64
 """The trips of a loop whose counters are known values, the first ones."""
 
 Key = tuple[Any, ...]
+T = TypeVar("T")
 
 
 class KnownValues:
@@ -47,19 +46,16 @@ class KnownValues:
         self._constants[id(value)] = value
         return value
 
-    def integer(self, number: int) -> Sum:
-        """Return an integer that is the same for all programs and lanes."""
-        key = "integer", number
-        entry = self.results.get(key)
-        value: Sum = entry[0] if entry else self.keep(key, constant_sum(number))
-        return value
+    def once(self, key: Key, compute: Callable[[], T], operand: Any = None) -> T:
+        """Return the result under a key; computed where missing, and kept if its operand is known.
 
-    def range(self, start: int, stop: int) -> NDArray[np.int64]:
-        """Return the integers from `start` to before `stop`."""
-        key = "range", start, stop
+        `operand` is an object whose identity is in the key; None: there is none.
+        """
         entry = self.results.get(key)
-        line: NDArray[np.int64] = entry[0] if entry else self.keep(key, np.arange(start, stop))
-        return line
+        if entry is None and operand is not None and not self.holds(operand):
+            return compute()
+        result: T = entry[0] if entry else self.keep(key, compute(), operand)
+        return result
 
     def holds(self, value: Any) -> bool:
         """Return whether a value is known."""

@@ -17,7 +17,7 @@ from kvtrace.evaluate.errors import UnknownAddress
 from kvtrace.evaluate.known import Key, KnownValues
 from kvtrace.evaluate.observe import AccessKind
 from kvtrace.evaluate.registry import place, unsupported
-from kvtrace.evaluate.reports import report_access
+from kvtrace.evaluate.reports import report_unknown_address
 from kvtrace.evaluate.requests import Request, check_bounds
 from kvtrace.evaluate.rounding import from_memory, to_memory
 from kvtrace.evaluate.scope import Scope
@@ -219,7 +219,7 @@ class Memory:
         if unknown is not None or not isinstance(target.offset, Sum) or target.argument is None:
             doubts = unknown_of((unknown, mask))
             sources = doubts.sources if doubts is not None else frozenset()
-            report_access(op, kind, scope, target.argument, type_, None, mask, Unknown(sources))
+            report_unknown_address(op, kind, scope, target.argument, type_, mask, Unknown(sources))
             return Unknown(sources)
         tensor = self._arguments[target.argument]
         assert isinstance(tensor, TensorArgument)

@@ -34,6 +34,19 @@ class LaneRanges(Struct, frozen=True):
     highest: NDArray[np.int64]
     active: NDArray[np.int64]
 
+    @property
+    def span(self) -> tuple[int, int] | None:
+        """The lowest and highest offset of all programs; None if no lane is active."""
+        lowest, highest, is_reached = self.lowest, self.highest, self.active > 0
+        if not is_reached.all():
+            lowest, highest, is_reached = np.broadcast_arrays(lowest, highest, is_reached)
+            lowest, highest = lowest[is_reached], highest[is_reached]
+        return (int(lowest.min()), int(highest.max())) if lowest.size and is_reached.size else None
+
+    def total(self, programs: int) -> int:
+        """Return the number of active lanes of so many programs."""
+        return int(np.broadcast_to(self.active, (programs,)).sum())
+
 
 class AccessParts(Struct, frozen=True):
     """The byte offsets and the mask of an access as terms and factors, not as full arrays.

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.evaluate.lane_ranges import ranges_of
 from kvtrace.evaluate.observe import (
     Access,
@@ -22,7 +20,6 @@ from kvtrace.evaluate.sums import factors_of
 from kvtrace.evaluate.types import ValueType
 from kvtrace.evaluate.values import (
     Array,
-    Sum,
     Unknown,
     conjunction,
     constant_sum,
@@ -34,98 +31,66 @@ if TYPE_CHECKING:
     from kvtrace.evaluate.requests import Request
 
 
-def report_access(
-    op: Op,
-    kind: AccessKind,
-    scope: Scope,
-    argument: int | None,
-    type_: ValueType,
-    offset: Sum | None,
-    mask: Any,
-    unknown: Unknown | None,
-    doubt: Unknown | None = None,
-    ranges: LaneRanges | None = None,
-) -> None:
-    """Send an access to all observers of accesses; do nothing if there are none.
-
-    `unknown` has the sources of an unknown address, `doubt` those of the mask's unknown part. The
-    access is over `type_.size` lanes per program; `offset` None: the address is unknown. `ranges`
-    are of a known address.
-    """
-    if not scope.launch.access_observers:
-        return
-    programs = scope.programs
-    if offset is None or unknown is not None or ranges is None:
-        reason = unknown.reason if unknown is not None else scope.reason
-        active = None
-        if scope.certain and not isinstance(mask, Unknown):
-            counts = ranges_of(constant_sum(0), mask, type_.shape).active
-            active = int(np.broadcast_to(counts, (programs,)).sum())
-        access = Access(
-            op, kind, argument, type_.element.bytes, programs, programs * type_.size, active,
-            lowest=None, highest=None, certain=False, reason=reason,
-        )  # fmt: skip
-    else:
-        access = _known_access(op, kind, scope, argument, type_, offset, mask, ranges)
-        if doubt is not None:
-            reason = scope.reason or doubt.reason
-            access = replace(access, active=None, certain=False, reason=reason)
-    for observer in scope.launch.access_observers:
-        observer.access(access)
-
-
-def _known_access(
-    op: Op,
-    kind: AccessKind,
-    scope: Scope,
-    argument: int | None,
-    type_: ValueType,
-    offset: Sum,
-    mask: Any,
-    ranges: LaneRanges,
-) -> Access:
-    programs = scope.programs
-    joint_shape = np.broadcast_shapes(ranges.lowest.shape, ranges.active.shape)
-    reached = np.broadcast_to(ranges.active > 0, joint_shape)
-    lowest = highest = None
-    if reached.any():
-        lowest = int(np.broadcast_to(ranges.lowest, reached.shape)[reached].min())
-        highest = int(np.broadcast_to(ranges.highest, reached.shape)[reached].max())
+def report_access(request: Request, ranges: LaneRanges) -> tuple[int, int] | None:
+    """Send an access at a known address to all observers of accesses; return its span."""
+    scope, offset, doubt = request.scope, request.offset, request.doubt
 
     def elements() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        shape = (programs, *type_.shape)
+        shape = request.full_shape
         offsets = np.broadcast_to(sum_of_terms(offset), shape)
-        owners = np.broadcast_to(scope.linear.reshape((-1,) + (1,) * len(type_.shape)), shape)
-        if mask is None:
+        owners = np.broadcast_to(scope.linear.reshape((-1,) + (1,) * (len(shape) - 1)), shape)
+        if request.mask is None:
             return offsets.reshape(-1), owners.reshape(-1)
-        active_lanes = np.broadcast_to(conjunction(factors_of(mask)), shape)
+        active_lanes = request.lane_mask()
         return offsets[active_lanes], owners[active_lanes]
 
-    target = None if argument is None else scope.launch.arguments[argument]
-    return Access(
-        op,
-        kind,
-        argument,
-        element_bytes=type_.element.bytes,
-        executions=programs,
-        lanes=programs * type_.size,
-        active=int(np.broadcast_to(ranges.active, (programs,)).sum()),
+    span = ranges.span
+    lowest, highest = span or (None, None)
+    access = Access(
+        request.op,
+        request.kind,
+        request.argument,
+        element_bytes=request.type_.element.bytes,
+        executions=scope.programs,
+        lanes=scope.programs * request.type_.size,
+        active=ranges.total(scope.programs) if doubt is None else None,
         lowest=lowest,
         highest=highest,
-        certain=scope.certain,
-        reason=scope.reason,
+        certain=scope.certain and doubt is None,
+        reason=scope.reason or ("" if doubt is None else doubt.reason),
         elements=elements,
         parts=AccessParts(
             constant=offset.constant,
             terms=offset.terms,
-            factors=factors_of(mask),
-            block=type_.shape,
+            factors=factors_of(request.mask),
+            block=request.type_.shape,
             programs=scope.linear,
             iteration=scope.iteration,
-            origin_bytes=target.offset_bytes if isinstance(target, TensorArgument) else 0,
+            origin_bytes=request.tensor.offset_bytes,
         ),
         ranges=ranges,
     )
+    for observer in scope.launch.access_observers:
+        observer.access(access)
+    return span
+
+
+def report_unknown_address(
+    op: Op, kind: AccessKind, scope: Scope, argument: int | None, type_: ValueType, mask: Any,
+    unknown: Unknown,
+) -> None:  # fmt: skip
+    """Send an access to all observers of accesses; `unknown` has the sources of its address."""
+    if not scope.launch.access_observers:
+        return
+    programs, active = scope.programs, None
+    if scope.certain and not isinstance(mask, Unknown):
+        active = ranges_of(constant_sum(0), mask, type_.shape).total(programs)
+    access = Access(
+        op, kind, argument, type_.element.bytes, programs, programs * type_.size, active,
+        lowest=None, highest=None, certain=False, reason=unknown.reason,
+    )  # fmt: skip
+    for observer in scope.launch.access_observers:
+        observer.access(access)
 
 
 def report_defects(
@@ -140,7 +105,7 @@ def report_defects(
     """
     size = request.type_.element.bytes
     total = sum_of_terms(request.offset)
-    scalar_shape = (1,) * request.rank
+    scalar_shape = (1,) * len(request.full_shape)
     offsets = total if isinstance(total, np.ndarray) else np.full(scalar_shape, total, np.int64)
     if request.mask is None:
         active = np.ones(scalar_shape, np.bool_)

@@ -25,6 +25,10 @@ from kvtrace.evaluate.values import (
 )
 from kvtrace.ir import Op
 
+#: Accesses of a launch whose ranges are known at a time, and the elements of their arrays, which
+#: stay in memory.
+_MOST_LATEST, _LARGEST = 4, 1 << 18
+
 
 class Request(Struct, frozen=True):
     """One memory op of a batch of programs; `type_` is the type of the block read or written.
@@ -44,11 +48,6 @@ class Request(Struct, frozen=True):
     mask: Any
     type_: ValueType
     doubt: Unknown | None = None
-
-    @property
-    def rank(self) -> int:
-        """The number of axes of arrays of this access, with the programs' axis."""
-        return len(self.type_.shape) + 1
 
     @property
     def full_shape(self) -> tuple[int, ...]:
@@ -77,30 +76,35 @@ class Request(Struct, frozen=True):
         return result
 
 
+def _ranges(request: Request) -> LaneRanges:
+    """Return where programs reach; computed once for accesses of a launch that are alike."""
+    offset, mask, shape = request.offset, request.mask, request.type_.shape
+    latest = request.scope.launch.latest_ranges
+    if sum(array.size for array in (*offset.terms, *factors_of(mask))) > _LARGEST:
+        return ranges_of(offset, mask, shape)
+    key = id(offset.terms), offset.constant, id(mask), shape
+    if key not in latest:
+        # References to terms and mask keep their ids from being reused.
+        latest[key] = ranges_of(offset, mask, shape), offset.terms, mask
+        if len(latest) > _MOST_LATEST:
+            del latest[next(iter(latest))]
+    return latest[key][0]
+
+
 def check_bounds(request: Request) -> Request:
     """Report the access and its defects; return it with lanes outside the storage masked off."""
-    ranges = None
+    span = None
     if request.scope.launch.access_observers:
-        ranges = ranges_of(request.offset, request.mask, request.type_.shape)
-        report_access(
-            request.op,
-            request.kind,
-            request.scope,
-            request.argument,
-            request.type_,
-            request.offset,
-            request.mask,
-            None,
-            request.doubt,
-            ranges,
-        )
+        span = report_access(request, _ranges(request))
     size = request.type_.element.bytes
     first, last = request.tensor.storage_bytes
     low, high = request.tensor.view_bytes
     low, high = max(low, first), min(high, last)
     if low <= request.offset.low and request.offset.high + size <= high:
         return request
-    suspects = _suspects(request, low, high - size, ranges)
+    if span is not None and low <= span[0] and span[1] + size <= high:
+        return request
+    suspects = _suspects(request, low, high - size)
     if not len(suspects):
         return request
     inside = report_defects(request.at(suspects), (low, high), (first, last))
@@ -111,23 +115,17 @@ def check_bounds(request: Request) -> Request:
     return replace(request, mask=allowed if request.mask is None else both(request.mask, allowed))
 
 
-def _suspects(request: Request, low: int, high: int, ranges: LaneRanges | None) -> Array:
-    """Return the indices of programs with active lanes that start before `low` or after `high`.
-
-    `ranges` are of all programs, None if they are not known.
-    """
+def _suspects(request: Request, low: int, high: int) -> Array:
+    """Return the indices of programs with active lanes that start before `low` or after `high`."""
     lowest, highest = loose_extremes(request.offset)
     doubtful = (lowest < low) | (highest > high)
     if not doubtful.any():
         return np.zeros(0, np.int64)
     programs = request.scope.programs
-    index = np.arange(programs)
-    if len(doubtful) > 1 and (request.mask is None or ranges is None):
-        index = np.flatnonzero(doubtful)
+    index = np.arange(programs) if len(doubtful) == 1 else np.flatnonzero(doubtful)
     if request.mask is None:
         return index
-    if ranges is None:
-        suspected_request = request if len(index) == programs else request.at(index)
-        ranges = ranges_of(suspected_request.offset, suspected_request.mask, request.type_.shape)
+    suspected_request = request if len(index) == programs else request.at(index)
+    ranges = ranges_of(suspected_request.offset, suspected_request.mask, request.type_.shape)
     outside = (ranges.active > 0) & ((ranges.lowest < low) | (ranges.highest > high))
     return index[np.broadcast_to(outside, (len(index),))]

@@ -11,7 +11,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from kvtrace.evaluate.errors import TooLarge
-from kvtrace.evaluate.observe import Observer
+from kvtrace.evaluate.observe import LaneRanges, Observer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,6 +42,8 @@ class Launch:
     """The number of steps that remain; see `spend`."""
     programs_a_step: float = math.inf
     """The number of programs at once for which an op counts as one step."""
+    latest_ranges: dict[Any, tuple[LaneRanges, Any, Any]] = field(default_factory=dict)
+    """Ranges of the latest accesses that were observed; see requests.py."""
     op_observers: tuple[Observer, ...] = field(init=False)
     access_observers: tuple[Observer, ...] = field(init=False)
     defect_observers: tuple[Observer, ...] = field(init=False)

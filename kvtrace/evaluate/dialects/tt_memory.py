@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import gcd
 from typing import Any
 
 from kvtrace.evaluate.compiler import Compiler, slot_of
 from kvtrace.evaluate.dialects.tt_addresses import addresses_of, pointers_at
+from kvtrace.evaluate.known import KnownValues
 from kvtrace.evaluate.registry import Step, semantics
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.sums import ADDRESS, joined_terms, scaled, wrapped
@@ -26,13 +28,13 @@ from kvtrace.ir import Op
 from kvtrace.ir.model import attribute
 
 
-def moved(pointer: Any, steps: Any, size: int) -> Any:
-    """Return pointers moved by `steps` elements of `size` bytes."""
+def moved(pointer: Any, steps: Any, size: int, known: KnownValues | None = None) -> Any:
+    """Return pointers moved by `steps` elements of `size` bytes; `known` keeps distances."""
     if isinstance(pointer, PointerChoice):
         return PointerChoice(
             pointer.condition,
-            moved(pointer.first, steps, size),
-            moved(pointer.second, steps, size),
+            moved(pointer.first, steps, size, known),
+            moved(pointer.second, steps, size, known),
         )
     if isinstance(pointer, Unknown):
         return pointer
@@ -40,7 +42,10 @@ def moved(pointer: Any, steps: Any, size: int) -> Any:
     unknown = unknown_of((offset, steps))
     if unknown is not None:
         return Pointer(pointer.argument, unknown)
-    distance = scaled(to_sum(steps), size)
+    compute = partial(scaled, to_sum(steps), size)
+    # One object for known steps, so that what loads and stores reach by it is computed once.
+    key = "distance", id(steps), size
+    distance = compute() if known is None else known.once(key, compute, steps)
     total = Sum(
         offset.constant + distance.constant,
         joined_terms(offset.terms, distance.terms),
@@ -58,7 +63,7 @@ def addptr(op: Op, compiler: Compiler) -> Step:
     result = op.results[0].id
 
     def step(values: list[Any], _scope: Scope) -> None:
-        values[result] = moved(values[pointer], values[index], size)
+        values[result] = moved(values[pointer], values[index], size, compiler.known)
 
     return compiler.counting_step(op, step, value_type(op.results[0].type).size, 0)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -42,12 +43,9 @@ def program_id(op: Op, compiler: Compiler) -> Step:
         return Sum(0, (ids,), int(ids.min()), int(ids.max()))
 
     def step(values: list[Any], scope: Scope) -> None:
-        if known is None or not known.holds(scope.linear):
-            values[result] = ids_of(scope)
-            return
-        key = (op.index, scope.launch.grid, id(scope.linear))
-        entry = known.results.get(key)
-        values[result] = entry[0] if entry else known.keep(key, ids_of(scope), scope.linear)
+        key = op.index, scope.launch.grid, id(scope.linear)
+        ids = partial(ids_of, scope)
+        values[result] = ids() if known is None else known.once(key, ids, scope.linear)
 
     return step
 
