@@ -11,7 +11,7 @@ and the programs that make it, are cut into progressions.
 
 import json
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +35,9 @@ _NEVER = (1 << 63, 0)
 
 MOST_RUNS = 64
 """Limit of runs in one layout."""
+
+_MOST_KEPT, _MOST_KEPT_LANES = 512, 1 << 11
+"""Limits of blocks of lanes whose descriptions are kept, and of lanes in each."""
 
 _MOST_STARTS = 4096
 """Limit of runs of programs, or trips, that are put together in progressions."""
@@ -310,18 +313,29 @@ def progressions_of(rows: Integers) -> list[Progression]:
 
 def _lanes_of_pattern(patterns: Patterns, pattern_index: int) -> Lanes | None:
     """Return the active lanes of a pattern, None if no lane is active."""
-    lanes = patterns.active_lanes(pattern_index)
-    if not len(lanes):
+    lanes, active = patterns.lanes[pattern_index], b""
+    if patterns.active is not None:
+        active = patterns.active[pattern_index].tobytes()
+    described = _described_lanes if lanes.size <= _MOST_KEPT_LANES else _described_lanes.__wrapped__
+    return described(patterns.block, lanes.tobytes(), active)
+
+
+@lru_cache(_MOST_KEPT)
+def _described_lanes(block: tuple[int, ...], lane_bytes: bytes, flags: bytes) -> Lanes | None:
+    """Return active lanes of a block, which calls of many sizes share; no flags: all are active."""
+    lanes = np.frombuffer(lane_bytes, np.int64)
+    active = np.frombuffer(flags, np.bool_) if flags else None
+    chosen = lanes if active is None else lanes[active]
+    if not len(chosen):
         return None
-    layout = _json_text(_lane_layout(patterns, pattern_index))
-    return Lanes(layout, int(lanes.min()), int(lanes.max()), len(lanes))
+    layout = _json_text(_lane_layout(block, lanes, active))
+    return Lanes(layout, int(chosen.min()), int(chosen.max()), len(chosen))
 
 
-def _lane_layout(patterns: Patterns, pattern_index: int) -> dict[str, Any]:
-    """Return the layout of a pattern's lanes: strides, and which lanes are active."""
-    block = patterns.block
-    lanes = patterns.lanes[pattern_index]
-    active = None if patterns.active is None else patterns.active[pattern_index]
+def _lane_layout(
+    block: tuple[int, ...], lanes: Integers, active: NDArray[np.bool_] | None
+) -> dict[str, Any]:
+    """Return the layout of lanes: strides, and which lanes are active."""
     strides = _strides(lanes.reshape(block))
     if strides is None:
         return {"runs": _lane_runs(lanes, active, block)}
