@@ -11,7 +11,8 @@ Arrow's columnar format 1.5.
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import accumulate, chain
+from itertools import accumulate, chain, repeat
+from operator import is_, is_not
 from typing import Any, Final
 
 import pyarrow as pa
@@ -58,10 +59,10 @@ def array_of(values: Sequence[Any], arrow_type: pa.DataType) -> pa.Array:
         OverflowError: a number that does not fit, or more than 2 GiB of texts.
 
     """
-    null_count = sum(value is None for value in values)
+    null_count = sum(map(is_, values, repeat(None)))
     if null_count == len(values):
         return pa.nulls(null_count, arrow_type)
-    validity_bits = _bits(value is not None for value in values) if null_count else None
+    validity_bits = _bits(map(is_not, values, repeat(None))) if null_count else None
     from_buffers = partial(pa.Array.from_buffers, arrow_type, len(values))
     if pa.types.is_dictionary(arrow_type):
         return _dictionary_array(values, arrow_type)

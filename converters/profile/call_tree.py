@@ -33,7 +33,8 @@ from kvtrace.converters.profile.call_paths import (
     pass_of,
     path_of,
 )
-from kvtrace.converters.profile.profile_tables import work_of_calls
+from kvtrace.converters.profile.device_limits import Work
+from kvtrace.converters.profile.profile_tables import Row, work_of_calls
 from kvtrace.figures.identity import kernel_rows
 from kvtrace.figures.libraries import node_times, without_nulls
 from kvtrace.figures.part_figures import PartFigures
@@ -157,14 +158,15 @@ class CallSums:
         return next((name for name in _COSTS if name in self.known), "runs")
 
 
-def call_sums(part: PartFigures) -> CallSums:
+def call_sums(part: PartFigures, work: Sequence[tuple[Row, Work]] | None = None) -> CallSums:
     """Return the calls and library kernels of a part of some runs with their figures.
 
-    Errors as `Trace.table`.
+    `work` is what `work_of_calls` returns; None: it is called. Errors as `Trace.table`.
     """
     trace, runs = part.trace, part.runs
     on_device = part.device_time is not None
-    work = [row | {"bytes": row["bytes"] or 0} for row, _ in work_of_calls(trace, runs)]
+    work = work_of_calls(trace, runs) if work is None else work
+    moved = [row | {"bytes": row["bytes"] or 0} for row, _ in work]
     kernels = kernel_rows(trace, runs, _COLUMNS)
     stacks = {
         row["stack_id"]: (without_nulls(row["frames"]), without_nulls(row["origins"]))
@@ -178,7 +180,7 @@ def call_sums(part: PartFigures) -> CallSums:
         connection.register("figures", part.by_call)
         connection.register("nodes", node_times(trace, runs))
         connection.execute(_PARTS)
-        connection.register("moved", pa.Table.from_pylist(work, _MOVED))
+        connection.register("moved", pa.Table.from_pylist(moved, _MOVED))
         summed = connection.execute(_SUMS).fetchall()
     leaves = [*_call_leaves(kernels, summed, stacks), *(_library_leaves(part) if on_device else ())]
     with_forwards = with_forward_frames([leaf for leaf, _ in leaves])

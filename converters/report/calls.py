@@ -1,6 +1,6 @@
 """Unique calls merged over runs, with measured figures and the derived work of one launch."""
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -13,7 +13,6 @@ from kvtrace.converters.profile.profile_tables import (
     Row,
     mask_efficiency,
     sector_efficiency,
-    work_of_calls,
 )
 from kvtrace.converters.report.model import Argument, Call, Roofline
 from kvtrace.converters.report.slices import MISSING, NO_CALL, Integers, Lookup
@@ -139,10 +138,10 @@ class CallRows:
         rows = rows[:-1]  # without the entry of NO_CALL
         self.figures = table.select(_FIGURES).take(pa.array(rows, mask=rows == NO_CALL))
 
-    def read_work(self, trace: "Trace", runs: "Sequence[Run]") -> None:
-        """Read the work of one launch of each replayed call, and add it to `done`."""
+    def add_work(self, done: "Iterable[tuple[Row, Work]]", runs: "Sequence[Run]") -> None:
+        """Add the work of one launch of each replayed call to `done`."""
         run_indexes = {run.run_id: index for index, run in enumerate(runs)}
-        for row, work in work_of_calls(trace, runs):
+        for row, work in done:
             index = self.index(run_indexes[row["run"]], row["call_id"])
             if index is not None:  # else it is of a kernel that was not chosen
                 self.done[index] = row, work

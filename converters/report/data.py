@@ -17,6 +17,7 @@ from kvtrace.converters.profile.call_tree import CallSums, call_sums
 from kvtrace.converters.profile.device_limits import chosen_device, recorded_names
 from kvtrace.converters.profile.profile import profile_of
 from kvtrace.converters.profile.profile_model import Profile
+from kvtrace.converters.profile.profile_tables import work_of_calls
 from kvtrace.converters.profile.recompiles import recompiles_sentence
 from kvtrace.converters.report.answer import Answer, answer_of
 from kvtrace.converters.report.calls import CallRows
@@ -103,7 +104,8 @@ def report_data(
     first, end = tables.extent()
     origin = first or 0
     tables.calls.read_figures(figures)
-    tables.calls.read_work(trace, runs)
+    work = work_of_calls(trace, runs)
+    tables.calls.add_work(work, runs)
     judged_runs = {
         run.run_id for run in runs if replayed_parts(run_folder(trace.path, "findings", run.run_id))
     }
@@ -122,7 +124,7 @@ def report_data(
         tables.findings = replace(tables.findings, unjudged_calls=unjudged_calls)
     profile = profile_of(figures, sections=False)
     profile = of_kernels(profile, chosen, "kernels", "device_time", "launch_costs", "advice")
-    sums = call_sums(figures)
+    sums = call_sums(figures, work)
     answer = answer_of(profile, list(tables.kernels.identities), origin)
     plan = detail_plan(answer.gaps, answer.begin_ns or 0, end - origin)
     tables.timeline.origin = origin
