@@ -3,18 +3,21 @@
     python benchmarks/waits.py [ROW ...] [--before CHECKOUT] [--repeats 3] [--peers PYTHON]
 
 A row's commands are processes of their own, imports and all, in turns with those of another
-checkout that has a `.venv`, and with the peers; each line has the processor seconds of all repeats
-and the largest peak of memory. Byte code is compiled before. What a command stores in a trace is
-removed before each repeat ("first"), or kept from the run before ("again"). Read ratios, as other
-work on the machine changes even processor time. Without rows, all:
+checkout that has a `.venv`, and with the peers. Each line has the processor seconds of all repeats,
+with children, and the largest peak of memory; at the end all are printed as a table in Markdown, of
+least seconds. Byte code is compiled before. What a command stores in a trace is removed before each
+repeat, or kept from the run before ("again"). Read ratios, as other work on the machine changes
+even processor time. Without rows, all:
 
 ranks      first screens of programs/loss_ranks.py, recorded here: four ranks, 35 contents a rank
 sizes      `report` and `sanitize` of programs/sizes.py: 5,000 calls of one kernel
 llama      first screens of tests/fixtures/h200/llama, compiled by Inductor, with cubins of its PTX
 small      `info` and `profile` of tests/fixtures/h200/planted/good, beside DuckDB by hand
+perfetto   `convert perfetto` of a million launches and executions, beside `info`
 import     65 MB to Kineto's schema, beside json.load, orjson, msgspec (events alone) and HTA
-convert    the file back: `convert kineto` of 750,000 launches
-evaluator  five fp32 kernels with op records, again and first in a process, beside torch
+convert    `convert kineto` of 750,000 launches
+evaluator  five fp32 kernels with op records, again and first in a process, beside torch with one
+           thread and Triton's interpreter
 record     a launch recorded without the C extension: cold_launch.py with KVTRACE_NATIVE=0
 
 PYTHON is of an environment with PEERS; without it, they are left out.
@@ -23,15 +26,16 @@ PYTHON is of an environment with PEERS; without it, they are left out.
 import argparse
 import importlib
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -72,6 +76,24 @@ _IMPORTERS: Final = {
 }
 
 
+#: What issue 109 asks for, by line.
+_TARGETS: Final = {
+    "report, ranks": "4 s",
+    "report, ranks, again": "2 s",
+    "report, llama": "3 s, 400 MB",
+    "diff, llama": "3 s, 400 MB",
+    "report, sizes": "12 s",
+    "info": "0.45 s",
+    "profile": "0.55 s",
+    "convert perfetto": "300 MB",
+    "import": "1.1 × json.load",
+    "evaluator, vector add fp32, first": "80 ms",
+    "record without C": "4 µs",
+}
+#: Processor seconds of each repeat with peaks of memory in megabytes (0: not measured), by side.
+Figures = dict[str, list[tuple[float, float]]]
+
+
 def used(arguments: Iterable[str], done: tuple[int, ...] = (0,)) -> tuple[float, float]:
     """Return processor seconds and peak megabytes of a program that ends as expected."""
     program = list(arguments)
@@ -91,24 +113,34 @@ class Table:
     checkouts: dict[str, Path]
     peers: str | None
     repeats: int
+    lines: dict[str, Figures] = field(default_factory=dict)
 
     def python(self, side: str) -> str:
         """Return the path of a checkout's Python."""
         return str(self.checkouts[side] / ".venv/bin/python")
 
-    def print(self, label: str, figures: dict[str, list[tuple[float, float]]]) -> None:
-        """Print a line for each side of a row."""
+    def add(self, label: str, figures: Figures) -> None:
+        """Keep a line of the table, and print each of its sides."""
+        self.lines[label] = figures
         for side, measured in figures.items():
-            seconds = ", ".join(f"{processor:.2f}" for processor, _ in measured)
+            seconds = ", ".join(_time(processor) for processor, _ in measured)
             memory = max(megabytes for _, megabytes in measured)
-            print(f"{label:<22} {side:<10} {seconds:>24} s {memory:6.0f} MB", flush=True)
+            print(f"{label:<22} {side:<11} {seconds:>24} {memory:6.0f} MB", flush=True)
 
     def commands(
-        self, label: str, *arguments: str, traces: tuple[Path, ...] = (), again: bool = False
+        self,
+        label: str,
+        *arguments: str,
+        traces: tuple[Path, ...] = (),
+        again: bool = False,
+        beside: Mapping[str, tuple[str, ...]] | None = None,
     ) -> None:
-        """Measure a command of each checkout in turns; it finds a copy of each of `traces`."""
-        first: dict[str, list[tuple[float, float]]] = {side: [] for side in self.checkouts}
-        second: dict[str, list[tuple[float, float]]] = {side: [] for side in self.checkouts}
+        """Measure a command of each checkout and programs beside it in turns.
+
+        The command finds a copy of each of `traces`.
+        """
+        first: Figures = {}
+        second: Figures = {}
         for _ in range(self.repeats):
             for side in self.checkouts:
                 for number, trace in enumerate(traces):
@@ -117,12 +149,24 @@ class Table:
                     shutil.copytree(trace, copy)
                 # -P: else the kvtrace of the current folder would be measured for each checkout.
                 program = (self.python(side), "-P", "-m", "kvtrace", *arguments)
-                first[side].append(used(program, (0, 1)))
+                first.setdefault(side, []).append(used(program, (0, 1)))
                 if again:
-                    second[side].append(used(program, (0, 1)))
-        self.print(label, first)
+                    second.setdefault(side, []).append(used(program, (0, 1)))
+            for name, peer in (beside or {}).items():
+                first.setdefault(name, []).append(used(peer))
+        self.add(label, first)
         if again:
-            self.print(f"{label}, again", second)
+            self.add(f"{label}, again", second)
+
+    def markdown(self) -> str:
+        """Return the table in Markdown: least seconds, largest peaks, and ratios to `now`."""
+        columns = "| | before | now | ratio | beside it: now / it | target |"
+        head = f"{columns}\n|---|---:|---:|---:|---|---|\n"
+        return head + "\n".join(
+            f"| {label} | {_cell(figures.get('before'))} | {_cell(figures['now'])} "
+            f"| {_ratio(figures, 'before')} | {_beside(figures)} | {_TARGETS.get(label, '')} |"
+            for label, figures in self.lines.items()
+        )
 
     def first_screens(self, name: str, trace: Path) -> None:
         """Measure `sanitize`, `report` and `diff` of a trace, as the first command on it."""
@@ -131,6 +175,33 @@ class Table:
         page = ("-o", str(self.folder / "page.html"))
         self.commands(f"report, {name}", "report", copies[0], *page, traces=(trace,), again=True)
         self.commands(f"diff, {name}", "diff", *copies, traces=(trace, trace), again=True)
+
+
+def _time(seconds: float) -> str:
+    if seconds < 1e-4:
+        return f"{1e6 * seconds:.2f} µs"
+    return f"{seconds:.2f} s" if seconds >= 0.25 else f"{1e3 * seconds:.2f} ms"
+
+
+def _least(measured: list[tuple[float, float]]) -> float:
+    return min(seconds for seconds, _ in measured)
+
+
+def _cell(measured: list[tuple[float, float]] | None) -> str:
+    if not measured:
+        return ""
+    megabytes = max(memory for _, memory in measured)
+    return _time(_least(measured)) + (f"; {megabytes:,.0f} MB" if megabytes else "")
+
+
+def _ratio(figures: Figures, side: str) -> str:
+    """Return `now` over another side; "" if that was not measured."""
+    return f"{_least(figures['now']) / _least(figures[side]):.3g}" if side in figures else ""
+
+
+def _beside(figures: Figures) -> str:
+    peers = (side for side in figures if side not in ("before", "now"))
+    return ", ".join(f"{side} {_cell(figures[side])}: {_ratio(figures, side)}" for side in peers)
 
 
 def ranks(table: Table) -> None:
@@ -203,32 +274,47 @@ def small(table: Table) -> None:
     """Measure small commands on a recording of one GPU."""
     trace = ROOT / "tests/fixtures/h200/planted/good"
     copy = str(table.folder / "copy0")
-    table.commands("info", "info", copy, traces=(trace,), again=True)
-    table.commands("profile", "profile", copy, traces=(trace,), again=True)
-    for label, query in (("host", HOST), ("device", DEVICE)):
-        text = f"import duckdb; duckdb.connect().execute({query.format(trace=copy)!r}).fetchall()"
-        program = (sys.executable, "-c", text)
-        table.print("by hand", {f"DuckDB, {label}": [used(program) for _ in range(table.repeats)]})
+    by_hand = {
+        f"DuckDB by hand, {label}": (
+            sys.executable,
+            "-c",
+            f"import duckdb; duckdb.connect().execute({query.format(trace=copy)!r}).fetchall()",
+        )
+        for label, query in (("host", HOST), ("device", DEVICE))
+    }
+    table.commands("info", "info", copy, traces=(trace,), again=True, beside=by_hand)
+    table.commands("profile", "profile", copy, traces=(trace,), again=True, beside=by_hand)
+
+
+def drawn(table: Table) -> None:
+    """Measure a recording's conversion to Perfetto's format."""
+    trace, copy = table.folder / "million", str(table.folder / "copy0")
+    write_trace(trace, 1_000_000, 1)
+    output = ("-o", str(table.folder / "out.pftrace"))
+    table.commands("convert perfetto", "convert", "perfetto", copy, *output, traces=(trace,))
+    table.commands("info, million launches", "info", copy, traces=(trace,))
 
 
 def imported(table: Table) -> None:
     """Measure the import of a file of torch.profiler, beside what other tools take to read it."""
     file = str(table.folder / "trace.json")
     importlib.import_module("import").write(Path(file), 65)
-    output = str(table.folder / "copy0/in")
-    table.commands("import", "import", file, "-o", output, traces=(table.folder / "nothing",))
-    for name, text in _IMPORTERS.items():
-        python = sys.executable if name == "json.load" else table.peers
-        if python is not None:
-            program = (python, "-c", text.format(file=file))
-            table.print("import", {name: [used(program) for _ in range(table.repeats)]})
+    pythons = {name: sys.executable if name == "json.load" else table.peers for name in _IMPORTERS}
+    beside = {
+        name: (python, "-c", _IMPORTERS[name].format(file=file))
+        for name, python in pythons.items()
+        if python is not None
+    }
+    arguments = ("import", file, "-o", str(table.folder / "copy0/in"))
+    table.commands("import", *arguments, traces=(table.folder / "nothing",), beside=beside)
 
 
 def converted(table: Table) -> None:
     """Measure a recording's conversion to Kineto's JSON."""
     trace = table.folder / "launches"
     write_trace(trace, 750_000, 1)
-    table.commands("convert", "convert", "kineto", str(trace), "-o", str(table.folder / "out.json"))
+    output = str(table.folder / "out.json")
+    table.commands("convert kineto", "convert", "kineto", str(trace), "-o", output)
 
 
 def _worker(checkout: Path, python: Path, folder: Path, module: str) -> Worker:
@@ -238,7 +324,7 @@ def _worker(checkout: Path, python: Path, folder: Path, module: str) -> Worker:
 
 
 def evaluated(table: Table) -> None:
-    """Measure launches in the evaluator with op records, beside torch, by milliseconds."""
+    """Measure launches in the evaluator with op records, beside torch and the interpreter."""
     from evaluator_kernels import cases
 
     sides = {}
@@ -248,34 +334,42 @@ def evaluated(table: Table) -> None:
         worker = partial(_worker, checkout, Path(table.python(side)), folder)
         sides[side] = worker("evaluator_ours"), worker
         compile_cases(sides[side][0])
+    variables = {"PYTHONPATH": str(ROOT / "benchmarks"), "TRITON_INTERPRET": "1"}
+    log = table.folder / "interpreter.log"
+    interpreter = Worker(Path(sys.executable), "evaluator_peers", "interpreter", variables, log)
     for case in (name for name in cases() if name.endswith("fp32")):
-        times: dict[str, list[float]] = {}
+        again: Figures = {}
+        first: Figures = {}
         for _ in range(table.repeats):
             for side, (ours, worker) in sides.items():
                 cold = worker("evaluator_cold")
-                answers = {
-                    "torch": ours.ask(what="torch", case=case, budget=0.5),
-                    "again": ours.ask(what="observed again", case=case, budget=0.5),
-                    "first": cold.ask(case=case),
-                }
+                answer = ours.ask(what="observed again", case=case, budget=0.5)
+                again.setdefault(side, []).append((_processor(answer), 0))
+                first.setdefault(side, []).append((_processor(cold.ask(case=case)), 0))
                 cold.end()
-                for what, answer in answers.items():
-                    if "failed" in answer:
-                        raise SystemExit(f"{what} of {case}, {side}: {answer['failed']}")
-                    times.setdefault(f"{what} {side}", []).append(1e3 * answer["processor"])
-        print(f"evaluator, {case}")
-        for what, measured in times.items():
-            print(f"    {what:<12} {', '.join(f'{ms:.2f}' for ms in measured)} ms", flush=True)
-    for ours, _ in sides.values():
+            torch = sides["now"][0].ask(what="torch", case=case, budget=0.5)
+            again.setdefault("torch", []).append((_processor(torch), 0))
+        again["interpreter"] = [(_processor(interpreter.ask(case=case)), 0)]
+        table.add(f"evaluator, {case}", again)
+        table.add(f"evaluator, {case}, first", first)
+    for ours in (interpreter, *(ours for ours, _ in sides.values())):
         ours.end()
 
 
+def _processor(answer: dict[str, Any]) -> float:
+    """Return the processor seconds of a worker's answer."""
+    if "failed" in answer:
+        raise SystemExit(answer["failed"])
+    return float(answer["processor"])
+
+
 def recorded(table: Table) -> None:
-    """Measure a launch recorded without the C extension, by nanoseconds of its median."""
+    """Measure what recording adds to a launch without the C extension, by its median."""
     script = str(ROOT / "benchmarks/cold_launch.py")
     # The checkout's kvtrace is imported before the script adds its own checkout to the path.
     text = f"import kvtrace, runpy; runpy.run_path({script!r}, run_name='__main__')"
     options = ("--megabytes", "0", "--pages", "--launches", "20000")
+    figures: Figures = {}
     for _ in range(table.repeats):
         for side in table.checkouts:
             done = subprocess.run(
@@ -285,7 +379,9 @@ def recorded(table: Table) -> None:
                 text=True,
                 check=True,
             )
-            print(f"record, no C extension {side:<10} {done.stdout.splitlines()[-1]}", flush=True)
+            (added,) = re.findall(r"over \+(\d+) ns", done.stdout)
+            figures.setdefault(side, []).append((int(added) / 1e9, 0))
+    table.add("record without C", figures)
 
 
 ROWS: Final[dict[str, Callable[[Table], None]]] = {
@@ -293,6 +389,7 @@ ROWS: Final[dict[str, Callable[[Table], None]]] = {
     "sizes": sizes,
     "llama": llama,
     "small": small,
+    "perfetto": drawn,
     "import": imported,
     "convert": converted,
     "evaluator": evaluated,
@@ -319,6 +416,7 @@ def main() -> None:
         (table.folder / "nothing").mkdir()
         for row in options.rows or ROWS:
             ROWS[row](table)
+        print(f"load average {os.getloadavg()[0]:.1f}\n\n{table.markdown()}")
 
 
 if __name__ == "__main__":
