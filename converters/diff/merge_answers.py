@@ -83,6 +83,7 @@ def _results_answer(
         return Answer(question, "not known", *reason)
     exactly = all(meaning.answer in _BIT_FOR_BIT for meaning in meanings)
     around = _change(", though ", other_callers) if has_digests else ""
+    around += " (streams are not compared)" if "stream" in around.lower() else ""
     return Answer(question, "yes", _evidence(meanings, difference, exactly=exactly) + around)
 
 

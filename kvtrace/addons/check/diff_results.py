@@ -447,7 +447,7 @@ def _why(op: Op, module: Module) -> str:
     if row.has("expected"):
         return "compares and swaps: programs continue in the order in which they reach this op"
     update = update_of(op)
-    if update in _ADDING and _is_float(op):
+    if update in _ADDING and isinstance(element_of(op.operand("value").type), FloatType):
         return (
             "adds floats of several programs to one element and rounds each sum: the result "
             "depends on the order of the programs"
@@ -457,7 +457,3 @@ def _why(op: Op, module: Module) -> str:
     if op.results and flow_of(module).uses(op.results[0]):
         return "returns the value that earlier programs left, which the kernel uses"
     return ""
-
-
-def _is_float(op: Op) -> bool:
-    return isinstance(element_of(op.operand("value").type), FloatType)
