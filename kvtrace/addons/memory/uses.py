@@ -14,7 +14,7 @@ A value that is stored unchanged, or cast, is no use: what nobody wrote stays un
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
 
 from msgspec.structs import replace
@@ -35,12 +35,16 @@ from kvtrace.symbolic.conditions import (
     FALSE,
     TRUE,
     Condition,
+    Equal,
+    Not,
     Opaque,
     at_least,
     conjunction,
     disjunction,
 )
+from kvtrace.symbolic.functions import Choice
 from kvtrace.symbolic.summary import Access
+from kvtrace.symbolic.taint import reached_from
 from kvtrace.symbolic.terms import Substitution, lane
 from kvtrace.symbolic.undefined.flow import Taints, marker, places_in
 
@@ -128,13 +132,33 @@ def _used(
             surely, perhaps = _used_across(access, boxing, taints, copying)
             used, may_be_used = used & surely.listed(size), may_be_used & perhaps.listed(size)
         except (NoBoxes, TooManyRanges):
-            used = NOTHING  # its lanes may be dropped
+            used = NOTHING if _may_drop(uses, boxing) else used
     copies += [
         Copying(access, skipped_bytes, use.store, use.surely, use.perhaps, use.stays)
         for use in copied
         if use.store
     ]
     return used, may_be_used
+
+
+def _may_drop(uses: Iterable[Use], boxing: Boxing) -> bool:
+    """Return whether an op at uses of a load's lanes, or after them, may drop some of these."""
+    used = [use.value for use in uses if use.value is not None]
+    reached = reached_from(boxing.bound.call.module, used)
+    for op in boxing.bound.call.module.ops:
+        if any(value.id in reached for value in op.operands) and (
+            op.name not in KINDS
+            or is_choice(op)
+            or KINDS[op.name].kind in (Kind.PICKED, Kind.SCAN, Kind.COUNT)
+            or operator_of(op) == "split"
+            or any(a.op is op and a.active != _running(a) for a in boxing.accesses)
+        ):
+            return True
+    return False
+
+
+def _running(access: Access) -> Condition:
+    return conjunction(loop.running for loop in access.loops)
 
 
 def _used_across(
@@ -154,7 +178,8 @@ def _used_across(
         shape = place.shape if isinstance(place, Access) else ()
         if reached is not TRUE and not boxing.is_ideal(place):
             raise NoBoxes("an integer of a place may wrap around")
-        for case in cases_of(boxing.of_call(sink.undefined.possibly).conjuncts()):
+        possibly = boxing.of_call(sink.undefined.possibly)
+        for case in cases_of(map(_without_choice, possibly.conjuncts())):
             marks = [part for part in case if isinstance(part, Opaque) and _marks(part, access)]
             if not marks:
                 perhaps.include(boxing.touched(access, access.active))
@@ -172,6 +197,16 @@ def _used_across(
     return surely, perhaps
 
 
+def _without_choice(part: Condition) -> Condition:
+    """Return the condition of a mask that was made an integer, if that integer is not 0."""
+    if isinstance(part, Not) and isinstance(part.inner, Equal):
+        constant, atoms = part.inner.term.affine() or (1, {})
+        (atom,) = atoms if len(atoms) == 1 else (None,)
+        if isinstance(atom, Choice) and not constant and atom.otherwise.constant == 0:
+            return atom.condition if atom.then.constant else part
+    return part
+
+
 def _marks(part: Opaque, access: Access) -> bool:
     return part.key == marker(access).key
 
@@ -181,7 +216,7 @@ class Use(NamedTuple):
 
     `store` has the same lanes, lane by lane; None: any other use. A choice whose condition is not
     known keeps no lane `surely`, and each one `perhaps`. `is_copy`: nothing is computed of it.
-    `stays`: no later store of the program replaces it.
+    `stays`: no later store of the program replaces it. `value` is what is used without a store.
     """
 
     store: Access | None
@@ -189,6 +224,7 @@ class Use(NamedTuple):
     perhaps: Condition
     is_copy: bool
     stays: Condition = TRUE
+    value: Value | None = None
 
     @property
     def reached(self) -> Condition:
@@ -222,7 +258,7 @@ def uses_of(access: Access, boxing: Boxing) -> Iterator[Use]:
                 if may_be_needed is not FALSE:
                     surely_used = surely & needed if is_in_lanes else FALSE
                     perhaps_used = perhaps & may_be_needed if is_in_lanes else perhaps
-                    yield Use(None, surely_used, perhaps_used, is_copy=False)
+                    yield Use(None, surely_used, perhaps_used, is_copy=False, value=value)
             elif use.name in KINDS and KINDS[use.name].kind is Kind.ELEMENTWISE:
                 copies = is_copy and operator_of(use) in ("cast", "bitcast")
                 pending += [(result, surely, perhaps, copies) for result in use.results]
@@ -230,7 +266,7 @@ def uses_of(access: Access, boxing: Boxing) -> Iterator[Use]:
                 is_one = store.argument is not None and counts[use] == counts[access.op] == 1
                 yield Use(store, surely, perhaps, is_copy and is_one, ~_replaced(store, boxing))
             else:
-                yield Use(None, surely, perhaps, is_copy=False)
+                yield Use(None, surely, perhaps, is_copy=False, value=value)
 
 
 def _needed(combining: Op, value: Value, flow: Flow) -> tuple[Condition, Condition]:
