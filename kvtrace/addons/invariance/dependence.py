@@ -47,6 +47,7 @@ class RowDefinition(Struct, frozen=True):
         axes: The output's axes that number the rows.
         sizes: Scalars that bound the number of rows.
         batched_arguments: Arguments that have a part for each row.
+        repeated_indices: Arguments that hold the same index for several rows, as recorded.
         strides: Strides of each argument, in bytes, the largest first.
         ranges: Ranges of the symbols in the recorded call.
         facts: Conditions that hold where the element is written.
@@ -58,6 +59,7 @@ class RowDefinition(Struct, frozen=True):
     axes: tuple[Axis, ...]
     sizes: frozenset[Symbol]
     batched_arguments: frozenset[str]
+    repeated_indices: frozenset[str]
     strides: Mapping[str, Sequence[int]]
     ranges: Ranges
     facts: tuple[Condition, ...]
@@ -294,10 +296,14 @@ class DependenceCollector:
             not self._rows.isdisjoint(content.within()) for content in offset.symbols("content")
         )
         self._add_read(name, own=is_of_row)
+        chosen = self._batch.repeated_indices & {*map(self._tensor, offset.symbols("content"))}
+        is_own = self._batch.is_listed or self._batch.axes[0].coordinate in factors
+        is_chosen = bool(chosen) and not is_own
         if not self._rows.isdisjoint(without_contents(offset_in_row)):
             self._add_reason("row", "address", f"{name} at {self._text(offset)}", node)
-        elif not is_of_row and name in self._batch.batched_arguments:
-            self._add_reason("rows", "address", f"all rows of {name}", node)
+        elif (is_chosen or not is_of_row) and name in self._batch.batched_arguments:
+            which = f", as {', '.join(sorted(chosen))} repeats some" if is_chosen else ""
+            self._add_reason("rows", "address", f"all rows of {name}{which}", node)
         elif factors and not self._is_inside(name, offset_in_row, factors, node, facts):
             what = f"{name} beyond the row's own part, at {self._text(offset_in_row)}"
             self._add_reason("rows", "address", what, node)

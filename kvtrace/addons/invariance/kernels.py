@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from math import inf, prod
 
+import numpy as np
 from msgspec.structs import replace
 
 from kvtrace.addons.invariance.coordinates import (
@@ -19,6 +20,7 @@ from kvtrace.addons.invariance.coordinates import (
     number_of_coordinate,
 )
 from kvtrace.addons.invariance.formulas import with_remainders
+from kvtrace.addons.invariance.launches import elements_of
 from kvtrace.addons.invariance.simplifying import Simplifier
 from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
 from kvtrace.ir import Value
@@ -155,13 +157,27 @@ class Kernel:
         return f"{self.names[position]}.{what}[{axis}]"
 
     @cached_property
+    def tensors(self) -> Mapping[str, TensorArgument]:
+        """The tensors that are parameters, by name."""
+        pairs = zip(self.names, self.call.arguments, strict=False)
+        return {name: value for name, value in pairs if isinstance(value, TensorArgument)}
+
+    @cached_property
     def strides(self) -> Mapping[str, Sequence[int]]:
         """The strides of arguments, in bytes, the largest first."""
-        return {
-            self.names[position]: byte_strides(argument)
-            for position, argument in enumerate(self.call.arguments)
-            if isinstance(argument, TensorArgument) and position < len(self.names)
-        }
+        return {name: byte_strides(tensor) for name, tensor in self.tensors.items()}
+
+    @cached_property
+    def repeated_indices(self) -> frozenset[str]:
+        """The vectors of integers that hold an index below their length twice, as recorded."""
+        names = set[str]()
+        for name, tensor in self.tensors.items():
+            is_vector = prod(tensor.shape) == max(tensor.shape, default=1)
+            if is_vector and tensor.element.kind != "f" and tensor.storage.data is not None:
+                numbers = np.sort(elements_of(tensor).reshape(-1))
+                indices = numbers[(numbers >= 0) & (numbers < numbers.size)]
+                names |= {name} if (indices[1:] == indices[:-1]).any() else set()
+        return frozenset(names)
 
     @cached_property
     def shapes(self) -> frozenset[int]:
@@ -455,11 +471,8 @@ class Kernel:
             is_row = stride * output.element.bytes in row_steps
             (row_extents if is_row else other_extents).add(extent)
         row_counts = row_extents - other_extents
-        return frozenset(
-            self.names[position]
-            for position, tensor in enumerate(self.call.arguments[: len(self.names)])
-            if isinstance(tensor, TensorArgument) and not row_counts.isdisjoint(tensor.shape)
-        )
+        tensors = self.tensors.items()
+        return frozenset(name for name, of in tensors if not row_counts.isdisjoint(of.shape))
 
 
 def _facts_of_coordinates(output: Output) -> Iterator[Condition]:

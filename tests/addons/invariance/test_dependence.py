@@ -49,3 +49,34 @@ def test_difference_of_two_consecutive_offsets_is_the_rows_own_length(
         _lengths[(rows,)](x, starts.to(x.device), torch.empty_like(x[:rows]), ends)
 
     assert is_proven(judged, launch) == (not ends)
+
+
+@triton.jit
+def _taken(x, rows, out, SUM: tl.constexpr):
+    row, at = tl.program_id(0), tl.arange(0, 32)
+    value = tl.load(x + tl.load(rows + row) * 32 + at)
+    if SUM:
+        tl.store(out + row, tl.sum(value))
+    else:
+        tl.store(out + row * 32 + at, value)
+
+
+@pytest.mark.parametrize("summed", [False, True])
+@pytest.mark.parametrize(
+    ("chosen", "read", "own"),
+    [("one row twice", "batch", False), ("each row once", "batch", True),
+     ("one row twice", "table", True), ("each row once, or padding", "batch", True)],
+)  # fmt: skip
+def test_row_of_the_batch_that_indices_take_twice_is_no_rows_own(
+    judged: Judged, chosen: str, read: str, summed: bool, own: bool
+) -> None:
+    def launch(rows: int) -> None:
+        x = tensor(rows if read == "batch" else 20, 32, seed=1)
+        taken = [0, *[rows] * (rows - 1)]  # padding
+        if chosen != "each row once, or padding":
+            taken = [n % 2 if chosen == "one row twice" else rows - 1 - n for n in range(rows)]
+        indices = torch.tensor(taken, dtype=torch.int32, device="cpu").to(x.device)
+        out = torch.empty((rows, *[32] * (not summed)), device=x.device)
+        _taken[(rows,)](x, indices, out, summed)
+
+    assert is_proven(judged, launch) == own
