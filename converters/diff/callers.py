@@ -94,7 +94,7 @@ def reason_of_other_callers(before: "Snapshot", after: "Snapshot") -> str:
         return ""
     names = {key.name for side in (before, after) for key in side.kernels if key.name}
     programs = [_program(side, names) for side in (before, after)]
-    if change := _change(*programs):
+    if all(one.texts for one in programs) and (change := _change(*programs)):
         return change
     if gap := next((program.gap for program in programs if program.gap), ""):
         return f"{UNKNOWN}: {gap}"
@@ -195,14 +195,13 @@ class _WithoutKernels(ast.NodeTransformer):
         decorators = [ast.unparse(decorator).partition("(")[0] for decorator in node.decorator_list]
         if not COMPILING.intersection(decorators):
             return self.generic_visit(node)
+        kept = [one for one in node.decorator_list if _may_change_tensors(one)]
         return [
-            ast.copy_location(ast.Expr(decorator), decorator)
+            ast.copy_location(ast.Assign([ast.Name(inner.arg, ast.Store())], inner.value), inner)
             for decorator in node.decorator_list
-            if _HOOKS.intersection(
-                inner.arg or "" for inner in ast.walk(decorator) if isinstance(inner, ast.keyword)
-            )
-            or _may_change_tensors(decorator)
-        ]
+            for inner in ast.walk(decorator)
+            if isinstance(inner, ast.keyword) and inner.arg in _HOOKS
+        ] + [ast.copy_location(ast.Expr(decorator), decorator) for decorator in kept]
 
 
 def _may_change_tensors(decorator: ast.expr) -> bool:
@@ -291,12 +290,13 @@ def _change(before: _Program, after: _Program) -> str:
         statements = [list(_statements(text.tree.body)) for text in (old_text, new_text)]
         codes = [[code for code, _ in side] for side in statements]
         for kind, a, _, b, b_end in SequenceMatcher(None, codes[0], codes[1], False).get_opcodes():
-            if kind == "delete" or (kind == "replace" and b == b_end):
-                code, line = statements[0][a]
-                return f"`{_short(code)}`, {old_text.line(line)} of BEFORE, is gone"
-            if kind == "insert":
-                code, line = statements[1][b]
-                return f"`{_short(code)}`, {new_text.line(line)}, is new"
+            is_gone = kind == "delete" or (kind == "replace" and b == b_end)
+            if is_gone or kind == "insert":
+                code, line = statements[0][a] if is_gone else statements[1][b]
+                at = f"{old_text.line(line)} of BEFORE" if is_gone else new_text.line(line)
+                has_moved = codes[0].count(code) == codes[1].count(code)
+                change = "has moved" if has_moved else "is gone" if is_gone else "is new"
+                return f"`{_short(code)}`, {at}, {change}"
             if kind == "replace":
                 (old_code, _), (code, line) = statements[0][a], statements[1][b]
                 return f"{_handed(old_code, code)} ({new_text.line(line)})"
@@ -312,8 +312,10 @@ def _name(text: _Text) -> tuple[str, str]:
 
 
 def _statements(body: Sequence[ast.stmt]) -> Iterator[tuple[str, int]]:
-    """Yield the text and line of each statement; of those with a body, the first line."""
+    """Yield the text and line of each statement and decorator; of a body, its first line."""
     for statement in body:
+        for decorator in getattr(statement, "decorator_list", ()):
+            yield f"@{ast.unparse(decorator)}", decorator.lineno
         inner = [getattr(statement, name, ()) for name in ("body", "orelse", "finalbody")]
         inner += [handler.body for handler in getattr(statement, "handlers", ())]
         if not inner[0]:

@@ -81,17 +81,32 @@ def test_kernels_their_numbers_and_comments_change_nothing_that_is_handed_over(t
          "(run.py:14)"),
         ("x.add_(y, alpha=n)\n" + LAUNCH, "x.add_(y)\n" + LAUNCH,
          "alpha=n is handed over no more (run.py:14)"),
+        (f"{LAUNCH}x += 1\n", f"x += 1\n{LAUNCH}", "`x += 1`, run.py:14, has moved"),
+        (f"{LAUNCH}x += 1\nx += 1\n", f"x += 1\n{LAUNCH}x += 1\nx += 1\n",
+         "`x += 1`, run.py:14, is new"),
+        ("def made(): return x\n" + LAUNCH, "@cache\ndef made(): return x\n" + LAUNCH,
+         "`@cache`, run.py:14, is new"),
+        ("@cache\ndef made(): return x\n" + LAUNCH, "@cached(n)\ndef made(): return x\n" + LAUNCH,
+         "`@cached(n)` was `@cache` (run.py:14)"),
     ],
 )  # fmt: skip
 def test_caller_that_hands_over_something_else_is_named(tmp_path, before, after, expected):
     assert evidence(tmp_path, HEAD + before, HEAD + after) == ("not known", expected)
 
 
-def test_another_hook_of_an_autotuner_is_named(tmp_path):
-    hook = "triton.autotune([], key=[], reset_to_zero=['y_ptr'])"
-    after = HEAD.replace("@triton.jit", f"@{hook}\n@triton.jit") + LAUNCH
+@pytest.mark.parametrize(
+    ("options", "hook"),
+    [("[], key=[], reset_to_zero=['y_ptr']", "reset_to_zero = ['y_ptr']"),
+     ("[triton.Config({}, pre_hook=halved)], key=[]", "pre_hook = halved")],
+)  # fmt: skip
+def test_another_hook_of_an_autotuner_is_named(tmp_path, options, hook):
+    before, after = (
+        HEAD.replace("@triton.jit", f"@triton.autotune({given})\n@triton.jit") + LAUNCH
+        for given in ("[], key=[]", options)
+    )
 
     expected = "not known", f"`{hook}`, run.py:4, is new"
+    assert evidence(tmp_path, before, after) == expected
     assert evidence(tmp_path, HEAD + LAUNCH, after) == expected
 
 
