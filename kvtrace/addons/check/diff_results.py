@@ -146,7 +146,9 @@ def _compare_runs(
                 f"compared launch wrote {them} differently: {ran}"
             )
         else:
-            why = _cause_text(different[1], first, _changes_text(*different[:2], changed))
+            left = _left_text((*zip(traces, runs, strict=True),), different)
+            changes = _changes_text(*different[:2], changed)
+            why = _cause_text(different[1], first, changes, left)
             why += _expectation((before, after), runs, different[:2]) if first.inputs else ""
         first = replace(first, why=why)
     elif operators_parted:
@@ -373,8 +375,22 @@ def _summary(result: DifferentResult) -> str:
     return f"{result.title} is the first with another result ({', '.join(result.outputs)})"
 
 
-def _cause_text(launch: DigestedLaunch, result: DifferentResult, changes: str) -> str:
-    """Return a sentence on a launch with equal or unknown inputs; `changes` of its code, or ""."""
+def _left_text(sides: Sequence[tuple[Trace, Run]], pair: LaunchOrder) -> str:
+    """Return that a launch may leave elements of a result as they were; "" if these are known."""
+    a, b, _ = pair
+    labels: Mapping[int, str] = {}
+    for arg in _differing_arguments(a, b, after=True):
+        if not b.number and (arg, BEFORE) not in a.digests:
+            launches = [(*side, x.seq, labels) for side, x in zip(sides, (a, b), strict=True)]
+            name = str(b.args[arg]["name"])
+            made = writers_text(launches, arg, name, ("before", "now"))
+            text = "" if not made or made.startswith("the same operators") else f" ({made})"
+            return f"it leaves elements of {name} as they were{text}, or "
+    return ""
+
+
+def _cause_text(launch: DigestedLaunch, result: DifferentResult, changes: str, left: str) -> str:
+    """Return a sentence on a launch with equal or unknown inputs; `changes`, `left` may be ""."""
     sampling = f" (one line in {result.sampled} of large ones)" if result.sampled > 1 else ""
     inputs = f"its inputs were equal{sampling}" if result.inputs else "its inputs are not known"
     inputs += ", by their hashes" if launch.number and result.inputs else ""
@@ -387,7 +403,7 @@ def _cause_text(launch: DigestedLaunch, result: DifferentResult, changes: str) -
             "inputs differ in what hashes do not see, as the order of elements"
         )
     if result.inputs:
-        text = f"{_summary(result)}, though {inputs}: the kernel is not deterministic"
+        text = f"{_summary(result)}, though {inputs}: {left}the kernel is not deterministic"
         text += ", or an input differed in lines that were not compared" if sampling else ""
     if result.causes:
         return f"{text}. {'; '.join(result.causes)}"

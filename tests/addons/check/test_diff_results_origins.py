@@ -44,6 +44,18 @@ NEIGHBORS = {
         (("carry = torch", EMPTY.replace("carry", "noise") + "carry = torch"),
          ("    hidden =", "    x.copy_(x + noise[:1])\n    hidden =")),
     ),
+    "rest-of-output": Plant(
+        _FIRST.format("1 of dropped_out") + r".*: it leaves elements of out as they were \(out was "
+        "computed by aten::ones at train.py",
+        ((("out, gradient = torch.zeros", "out, gradient = torch.ones"),),),
+        (("dropped_out[(4,)]", "dropped_out[(3,)]"),),
+    ),
+    "rest-of-output-filled": Plant(
+        _FIRST.format("1 of dropped_out") + ".*: it leaves elements of out as they were, or the "
+        "kernel is not deterministic",
+        ((("out[1:] = 1", "out[1:] = 2"),),),
+        (("dropped_out[(4,)]", "dropped_out[(3,)]"), ("carry =", "out[1:] = 1; carry =")),
+    ),
 }  # fmt: skip
 #: What needs a GPU, and what needs two processes.
 _ELSEWHERE = {"gemm", "tf32", *(name for name, plant in PLANTS.items() if plant.ranks > 1)}
