@@ -68,7 +68,11 @@ def _results_answer(
     wrong = [meaning for meaning in meanings if meaning.same == "no"]
     if wrong:
         more = f" (and {plural(len(wrong) - 1, 'other output')})" if len(wrong) > 1 else ""
-        return Answer(question, "no", f"{meaning_subject(wrong[0])}: {wrong[0].evidence}{more}")
+        text = f"{meaning_subject(wrong[0])}: {wrong[0].evidence}{more}"
+        if _has_equal_digests(difference):
+            text = f"the recorded results are equal by digest; on other inputs, {text}"
+            return Answer(question, "not known", text)
+        return Answer(question, "no", text)
     reason = next(_reasons_against_yes(difference, other_inputs, order, other_callers), None)
     all_by_data = meanings and all(meaning.by_data for meaning in meanings)
     is_compared = all_by_data and not difference.same_kernels
@@ -122,9 +126,8 @@ def _reasons_against_yes(
     exactly = all(meaning.answer in _BIT_FOR_BIT for meaning in meanings)
     first = difference.results.first if difference.results is not None else None
     if first is not None and (exactly or not meanings):
-        change = "" if first.inputs else _change("; ", other_callers)
-        text = f"{first.title} wrote different bits"
-        yield f"{text}, which no changed kernel explains{change}", "see results below"
+        text = f"{first.title} wrote different bits, which no changed kernel explains"
+        yield text + _change("; ", other_callers), "see results below"
     without_code = dict.fromkeys(name for side in sides for name in side.without_code)
     if without_code:
         yield _without(without_code, "code to compare"), ""
@@ -138,7 +141,8 @@ def _reasons_against_yes(
         yield _without(without_args, "arguments to compare"), ""
     if other_inputs:
         text = f"the sides have other inputs: {other_inputs[0]}{_more(other_inputs)}"
-        yield text, "record both with the same inputs"
+        change = _change("; ", other_callers)
+        yield text + change, "" if change else "record both with the same inputs"
     if racing := _racing(difference, {meaning.kernel for meaning in meanings}):
         text = f"there is a race in {_names(racing)}, so results depend on the order of accesses"
         yield text, "order the accesses, and compare again"

@@ -132,12 +132,30 @@ def _meaning(first: Call, second: Call, meaning: OutputMeaning) -> KernelMeaning
 def _answer(first: Call, second: Call, meaning: OutputMeaning) -> tuple[Word, str]:
     """Return (answer, evidence): whether an output has the same values in both versions."""
     word, evidence = _answer_by_values(first, second, meaning)
-    names = [Kernel(call).names for call in (first, second)]
-    if word == "no" and names[0] != names[1] and sorted(names[0]) == sorted(names[1]):
-        order = f"its parameters are now in the order {', '.join(names[1])}"
-        return "not known", f"{evidence}, but {order}, and callers may hand them over so"
+    doubt = _handed_otherwise(first, second) if word == "no" else ""
+    if doubt:
+        return "not known", f"{evidence}, but {doubt}"
     precisions = _changed_precisions(first, second) if word == "not known" else ""
     return word, f"{evidence}; {precisions}" if precisions else evidence
+
+
+def _handed_otherwise(first: Call, second: Call) -> str:
+    """Return why the program may hand over other contents to the second version; "" if nothing."""
+    kernels = Kernel(first), Kernel(second)
+    before, after = (kernel.names for kernel in kernels)
+    if before != after and sorted(before) == sorted(after):
+        order = f"its parameters are now in the order {', '.join(after)}"
+        return f"{order}, and callers may hand them over so"
+    layouts = first.argument_layouts, second.argument_layouts
+    storages = [[layout[3] for layout in side if len(layout) > 1] for side in layouts]
+    if storages[0] != storages[1]:
+        return "tensors that share memory in one version alone may hold the same in the other"
+    scalars, others = first.scalars, second.scalars
+    strides = {step for tensor in kernels[1].tensors.values() for step in tensor.strides}
+    is_reordered = scalars != others and Counter(scalars.values()) == Counter(others.values())
+    if is_reordered and {value for _, value in scalars.items() ^ others.items()} <= strides:
+        return "it has the same strides in another order, and elements may lie so"
+    return ""
 
 
 def _answer_by_values(first: Call, second: Call, meaning: OutputMeaning) -> tuple[Word, str]:
@@ -199,10 +217,7 @@ def _index(tensor: TensorArgument | None, element: int) -> str:
 
 def _output(first: Call, meaning: OutputMeaning) -> TensorArgument | None:
     """Return the tensor of BEFORE's call that has the output's name, or None."""
-    for name, argument in zip(Kernel(first).names, first.arguments, strict=False):
-        if name == meaning.output and isinstance(argument, TensorArgument):
-            return argument
-    return None
+    return Kernel(first).tensors.get(meaning.output)
 
 
 def _answer_by_witness(
@@ -226,6 +241,7 @@ def _answer_by_witness(
 
 def _witness_text(call: Call, meaning: OutputMeaning, witness: Witness, inputs: Inputs) -> str:
     before, after = map(_short, witness.values)
+    before, after = witness.values if before == after else (before, after)
     index = _index(_output(call, meaning), witness.element)
     return f"element {index} is {after}, was {before}, on {inputs}"
 
@@ -410,28 +426,20 @@ def _trial_calls(trace: Trace, run: Run) -> set[int]:
 
 
 def _is_called_otherwise(first: Call, second: Call) -> bool:
-    return first.grid != second.grid or _scalars(first) != _scalars(second)
+    return _key_of_all(first) != _key_of_all(second)
 
 
 def _key_of_all(call: Call) -> _Key:
-    return (*_key_of_tensors(call), call.grid, *_scalars(call))
+    return (*_key_of_tensors(call), call.grid, *call.scalars.values())
 
 
 def _key_of_floats(call: Call) -> _Key:
-    floats = [value for value in _scalars(call) if isinstance(value, float)]
+    floats = [value for value in call.scalars.values() if isinstance(value, float)]
     return (*_key_of_tensors(call), *floats)
 
 
 def _key_of_tensors(call: Call) -> _Key:
-    return tuple(
-        (str(argument.dtype), argument.shape, argument.strides)
-        for argument in call.arguments
-        if isinstance(argument, TensorArgument)
-    )
-
-
-def _scalars(call: Call) -> list[object]:
-    return [scalar.value for scalar in call.arguments if isinstance(scalar, ScalarArgument)]
+    return tuple(layout[:3] for layout in call.argument_layouts if len(layout) > 1)
 
 
 def is_same_call(first: Call, second: Call) -> bool:

@@ -51,9 +51,6 @@ class FillValues(Struct, frozen=True):
     exceeded: tuple[float, ...] = ()
 
 
-NO_FILL_VALUES: Final = FillValues()
-
-
 class _Drawn(Struct, frozen=True):
     """Normally distributed numbers `plain`, their type, and constants of the kernels."""
 

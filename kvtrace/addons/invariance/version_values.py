@@ -12,7 +12,6 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from kvtrace.addons.invariance.input_kinds import (
-    NO_FILL_VALUES,
     PLAIN,
     WITH_INTEGERS,
     WITHOUT_OVERFLOW,
@@ -27,6 +26,7 @@ from kvtrace.addons.invariance.launches import (
     filled_arguments,
     has_small_tensors,
     output_after,
+    positions_of_leading,
     read_positions,
 )
 from kvtrace.addons.invariance.witness import Witness, differing_element
@@ -82,7 +82,7 @@ class VersionCalls(Struct, frozen=True):
     second: Call
     output: int
     pairs: Sequence[tuple[int, int]]
-    fill_values: FillValues = NO_FILL_VALUES
+    fill_values: FillValues = FillValues()
 
     @property
     def rank(self) -> int | None:
@@ -154,16 +154,9 @@ def filled_with(inputs: Inputs, versions: VersionCalls, positions: Sequence[int]
     if not (has_small_tensors(versions.first) and has_small_tensors(versions.second)):
         return None
     values, needs_integers = versions.fill_values, inputs in WITH_INTEGERS
-    integers = _integer_contents(versions, others=needs_integers)
+    integers = _integer_contents(versions, inputs)
     if integers is None or (needs_integers and not (integers and values.integers)):
         return None
-    if inputs == "integers that are 0":
-        integers = {rank: np.zeros_like(array) for rank, array in integers.items()}
-    if inputs == "negative integers":
-        integers = {
-            rank: np.minimum(array, -1 - array) if array.dtype.kind == "i" else array
-            for rank, array in integers.items()
-        }
     constants = {
         "constants of the kernels": values.constants,
         "numbers beside the constants": values.constants,
@@ -239,29 +232,37 @@ def _bits(array: NDArray[Any]) -> NDArray[np.uint8]:
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
-def _integer_contents(versions: VersionCalls, *, others: bool) -> dict[int, NDArray[Any]] | None:
+def _integer_contents(versions: VersionCalls, inputs: Inputs) -> dict[int, NDArray[Any]] | None:
     """Return contents of integer tensors for both versions, by their index in `pairs`.
 
-    Recorded contents are used unless `others`; otherwise random choices of the integers to fill
-    with. None if a version reads a tensor that was not recorded and there are no such integers.
+    Recorded contents are used, in kinds with other integers if they decide what is read, written
+    or run; otherwise random choices of the integers to fill with. None if a version reads a tensor
+    that was not recorded and there are no such integers.
     """
     contents: dict[int, NDArray[Any]] = {}
     calls, integers = (versions.first, versions.second), versions.fill_values.integers
     reads = [read_positions(call) for call in calls]
     for rank, positions in enumerate(versions.pairs):
-        arguments = (call.arguments[n] for call, n in zip(calls, positions, strict=True))
-        tensors = [tensor for tensor in arguments if isinstance(tensor, TensorArgument)]
-        if not tensors or tensors[0].element.kind == "f":
+        tensors = [call.tensor(n) for call, n in zip(calls, positions, strict=True)]
+        if tensors[0].element.kind == "f":
             continue
         recorded = next((tensor for tensor in tensors if tensor.storage.data is not None), None)
         is_read = any(n in read for n, read in zip(positions, reads, strict=True))
-        if recorded is not None and not others:
+        is_chosen = inputs in WITH_INTEGERS and not any(
+            n in positions_of_leading(call) for call, n in zip(calls, positions, strict=True)
+        )
+        if recorded is not None and not is_chosen:
             contents[rank] = elements_of(recorded).copy()
         elif is_read and not integers:
             return None
         else:
-            extremes = _EXTREMES if others else ()
-            contents[rank] = _random_integers((*integers, *extremes), tensors[0], rank)
+            extremes = _EXTREMES if inputs in WITH_INTEGERS else ()
+            drawn = _random_integers((*integers, *extremes), tensors[0], rank)
+            if inputs == "integers that are 0":
+                drawn = np.zeros_like(drawn)
+            elif inputs == "negative integers" and drawn.dtype.kind == "i":
+                drawn = np.minimum(drawn, -1 - drawn)
+            contents[rank] = drawn
     return contents
 
 

@@ -331,27 +331,17 @@ def _exceeds_reordering(witness: Witness, inputs: Inputs, on_numbers: Witness | 
 def _fill_values(
     first: Call, second: Call, first_trees: Sequence[Tree], second_trees: Sequence[Tree]
 ) -> FillValues:
-    """Return integers and constants from both versions' trees, to fill tensors with."""
-    return FillValues(
-        _integers(first, second, first_trees, second_trees),
-        constants_of((*first_trees, *second_trees)),
-        exceeded_constants((*first_trees, *second_trees)),
-    )
-
-
-def _integers(
-    first: Call, second: Call, first_trees: Sequence[Tree], second_trees: Sequence[Tree]
-) -> tuple[int, ...]:
-    """Return integers to fill tensors with; empty if loaded integers are in addresses.
+    """Return integers and constants from both versions' trees, to fill tensors with.
 
     Constants that loaded integers are compared with are included, and integers for which the
-    versions' formulas may differ.
+    versions' formulas may differ; there are none if loaded integers are in addresses.
     """
+    trees, integers = (*first_trees, *second_trees), tuple[int, ...]()
     accesses = (access for call in (first, second) for access in summarize(call.module).accesses)
-    if any(access.argument is None or access.offset.symbols("content") for access in accesses):
-        return ()
-    differing = sorted(differing_integers(first_trees, second_trees))
-    return (-3, -2, -1, 0, 1, 2, 3, *compared_integers((*first_trees, *second_trees)), *differing)
+    if not any(access.argument is None or access.offset.symbols("content") for access in accesses):
+        differing = sorted(differing_integers(first_trees, second_trees))
+        integers = (-3, -2, -1, 0, 1, 2, 3, *compared_integers(trees), *differing)
+    return FillValues(integers, constants_of(trees), exceeded_constants(trees))
 
 
 def _has_free_order(call: Call) -> bool:
