@@ -65,7 +65,7 @@ def hint_for(
     if generated and row["severity"] == "error":
         mask = f"{reason}. " if reason.startswith(_MASKED) else ""
         return mask + _GENERATED
-    if rule in ("out-of-bounds", "out-of-view") and _WRAPS in reason:
+    if rule in ("out-of-bounds", "out-of-view") and _WRAPS in reason and "overflow" in rules:
         rule = "overflow"
     if rule == "out-of-bounds" and reason.startswith(_LOADED):
         return "check the indices before the launch, clamp them, or mask these lanes off"

@@ -162,7 +162,8 @@ def unsigned_differences(module: Module) -> frozenset[int]:
 
 
 def _adds_negative(op: Op) -> bool:
-    number = constant_of(value_before(op.operands[1], MOVING))
+    right = op.optional("right")
+    number = None if right is None else constant_of(value_before(right, MOVING))
     return number is not None and -LARGE_CONSTANT < number < 0
 
 

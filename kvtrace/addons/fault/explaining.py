@@ -429,7 +429,7 @@ def advice_on(evidence: Evidence) -> str:
 
 
 def _hint(violation: Verdict, evidence: Evidence) -> str | None:
-    texts = rule_texts([violation.rule])
+    texts = rule_texts([violation.rule, "overflow"])  # the cause of some addresses
     row = row_of(violation, evidence.call, StackRows())
     rules = {rule: RuleText(**text) for rule, text in texts.items()}
     return hint_for(row, rules, generated=is_generated(evidence.match.kernel))

@@ -21,7 +21,7 @@ from kvtrace.evaluate.arguments import with_storages
 from kvtrace.evaluate.order import written_storages
 from kvtrace.ir import Op
 from kvtrace.ir.feeding import feeding, feeding_values_and_trips, loads_behind
-from kvtrace.ir.ops import CONSTANTS, READING, SPREADING
+from kvtrace.ir.ops import CONSTANTS, READING, SPREADING, computing
 from kvtrace.ir.types import FloatType, element_of
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.conflicts.outcomes import (
@@ -51,10 +51,7 @@ _MOST_BYTES: Final = 1 << 24
 """Limit of the bytes of a call's written storages whose results are compared."""
 _MADE_UP_NUMBERS: Final = 8_191
 """Numbers of an argument: a prime, so that rows at strides of powers of two differ."""
-_EXACT: Final = {
-    "arith.extf", "arith.negf", "arith.select", "arith.sitofp", "arith.truncf", "arith.uitofp",
-    "math.absf",
-}  # fmt: skip
+_EXACT: Final = computing("where", "bitcast", "negate", "abs", "cast")
 _MOST_PROGRAMS_ALONE: Final = 256
 """Limit of programs that are all run for that, each in an evaluation of its own."""
 
@@ -250,7 +247,7 @@ def _rounds_alike(ops: Iterable[Op]) -> bool:
         if op.name not in READING | SPREADING | CONSTANTS
         and any(isinstance(element_of(value.type), FloatType) for value in op.results)
     }
-    return names <= _EXACT | {"arith.addf", "arith.subf"} or names <= _EXACT | {"arith.mulf"}
+    return names <= _EXACT | computing("+", "-") or names <= _EXACT | computing("*")
 
 
 def _unrecorded_behind(bound: BoundCall, ops: Collection[int]) -> tuple[TensorArgument, ...]:

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from kvtrace.ir import Op, Value
 from kvtrace.ir.flow import deciding, enclosing_ops, flow_of, forward
 from kvtrace.ir.ops import (
+    BRANCHES,
     ELEMENTWISE,
     KINDS,
     LOOPS,
@@ -218,7 +219,7 @@ def stays_in_lane(load: Op, call: Call, threads: OpThreads) -> bool:
 
     def onwards(op: Op, value: Value) -> tuple[Value, ...]:
         nonlocal leaves
-        if threads.is_scalar and (op.name in LOOPS or op.name == "scf.yield"):
+        if threads.is_scalar and (op.name in LOOPS or _ends_trip(op)):
             leaves = leaves or value in deciding(op)
             return ()
         if op.name in _LANEWISE_OPS:
@@ -244,6 +245,13 @@ def stays_in_lane(load: Op, call: Call, threads: OpThreads) -> bool:
     is_copied = any(flow.copies(operand) for op in call.module.ops for operand in op.results
                  if operand.id in values)  # fmt: skip
     return not leaves and not is_copied
+
+
+def _ends_trip(op: Op) -> bool:
+    """Return whether an op hands values on to a loop's next trip, or past a branch."""
+    row, parent = KINDS.get(op.name), op.parent
+    is_inside = parent is not None and parent.name in LOOPS | BRANCHES
+    return is_inside and row is not None and row.kind is Kind.END
 
 
 def stays_in_copies(load: Op, store: Op, call: Call, threads: OpThreads) -> bool:

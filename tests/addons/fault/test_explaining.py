@@ -181,7 +181,7 @@ def test_stack_overflow_is_not_explained_by_the_line_that_it_hit(tmp_path, capsy
 #: By trace: part of the advice.
 ADVICE = {
     "gather_index_graph": "check what index holds",
-    "int32_wrap_eager": "compute the offset in 64 bits",
+    "int32_wrap_eager": "widen an operand with .to(tl.int64)",
     "stale_length_graph": "narrow the mask, or pass the size that out has",
     "freed_graph": "keep x alive",
     "assertion_eager": "check on the host what the condition is about",
