@@ -76,7 +76,8 @@ def portable_trace(trace: Path, fixture: Path) -> None:
         copy = fixture / "faults" / "host.1.nvcudmp"
         copy.parent.mkdir(exist_ok=True)
         shutil.copy(dump, copy)
-        reduce_dump(copy, lambda image: image.replace(ROOT, b"/" + b"r" * (len(ROOT) - 1)))
+        reduce_dump(copy)
+        copy.write_bytes(copy.read_bytes().replace(ROOT, b"/" + b"r" * (len(ROOT) - 1)))
 
 
 def main() -> None:

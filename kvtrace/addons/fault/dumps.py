@@ -16,7 +16,7 @@ from kvtrace.addons.fault.ranks import ranks_text
 from kvtrace.addons.fault.stacks import STACKS
 from kvtrace.addons.fault.starting import FOLDER, SUFFIX
 from kvtrace.addons.fault.texts import ShownFault, process_text, shown_faults
-from kvtrace.addons.fault.threads import Asked, Process, UnreadableStacks, read_answer
+from kvtrace.addons.fault.threads import NOT_ASKED, Process, UnreadableStacks, read_answer
 from kvtrace.converters.source_lines import SourceLines
 from kvtrace.schema.columns import without_dictionary
 from kvtrace.schema.errors import EmptyTrace
@@ -83,7 +83,7 @@ class Explained:
             yield ""
         for process in self.processes:
             if process.dump is not None or process.notes:
-                yield from process_text(replace(process, threads=()), lines, self.path)
+                yield from process_text(_without_threads(process), lines, self.path)
 
     def _lines(self) -> SourceLines | None:
         if self.trace is None or not self.dumps:
@@ -103,6 +103,10 @@ class Explained:
             f"No GPU fault: {self.path / FOLDER} has no dump. A program that is recorded with "
             "KVTRACE_FAULTS=on leaves one when a kernel fails."
         )
+
+
+def _without_threads(process: Process) -> Process:
+    return replace(process, answer=replace(process.answer, threads=()))
 
 
 def _is_of_amd(trace: Trace, run: Run) -> bool:
@@ -136,51 +140,35 @@ def explained(
         dump = read_dump(path)
         alone = Process(path.name, None, dump, faults_of(dump, None, ()))
         return Explained((alone,), None, (), path)
+    trace: Trace | None = None
+    runs: Sequence[Run] = ()
     try:
         selection = select_runs(path, run)
     except EmptyTrace:
         if asked is None:
             raise
-        return _without_runs(path, asked)
-    trace = selection.trace
-    # A process that died may be of another group than the newest one.
-    runs = selection.runs if run is not None else trace.runs
-    folder = trace.path / FOLDER
-    own = dumps_of(trace, runs) if file is None else (file,)  # others are of other processes
-    files = {_process_name(one): one for one in own}
-    stacks = {} if newest else _by_process(folder, STACKS)
+        files = _by_process(path / FOLDER, SUFFIX)
+    else:
+        trace, path = selection.trace, selection.trace.path
+        # A process that died may be of another group than the newest one.
+        runs = selection.runs if run is not None else trace.runs
+        own = dumps_of(trace, runs) if file is None else (file,)  # others are of other processes
+        files = {_process_name(one): one for one in own}
+    stacks = {} if newest else _by_process(path / FOLDER, STACKS)
     names = list(dict.fromkeys((*files, *(stacks if file is None else ()))))
     if asked is not None:
         names = list(asked)
         files = {name: files[name] for name, answer in asked.items() if answer.has_dump}
     if newest:
         names = list(files)[:1]
-    processes = _without_launchers(
-        [
-            _explained_process(
-                name,
-                files.get(name),
-                stacks.get(name),
-                trace,
-                runs,
-                () if asked is None else asked[name].notes,
-            )
-            for name in names
-        ]
-    )
-    return Explained(processes, trace, tuple(runs), trace.path)
-
-
-def _without_runs(path: Path, asked: Mapping[str, Answer]) -> Explained:
-    """Return the processes that were asked and have recorded nothing so far."""
-    stacks, dumps = (_by_process(path / FOLDER, suffix) for suffix in (STACKS, SUFFIX))
     processes = [
         _explained_process(
-            name, dumps[name] if said.has_dump else None, stacks.get(name), None, (), said.notes
+            name, files.get(name), stacks.get(name), trace, runs,
+            () if asked is None else asked[name].notes,
         )
-        for name, said in asked.items()
-    ]
-    return Explained(_without_launchers(processes), None, (), path)
+        for name in names
+    ]  # fmt: skip
+    return Explained(_without_launchers(processes), trace, tuple(runs), path)
 
 
 def _without_launchers(processes: Sequence[Process]) -> tuple[Process, ...]:
@@ -206,11 +194,8 @@ def _explained_process(
     dump = None if file is None else read_dump(file)
     faults = () if dump is None else faults_of(dump, trace, of_process or runs)
     run = of_process[-1] if of_process else None
-    answer = Asked(None, ()) if stacks is None else read_answer(stacks)
-    return Process(
-        name, run, dump, faults, answer.threads, answer.time, answer.collectives, notes,
-        answer.rank, answer.world_size,
-    )  # fmt: skip
+    answer = NOT_ASKED if stacks is None else read_answer(stacks)
+    return Process(name, run, dump, faults, answer, notes)
 
 
 def dumps_of(trace: Trace, runs: Sequence[Run]) -> Sequence[Path]:

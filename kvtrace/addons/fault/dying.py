@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from kvtrace.addons.fault import starting
 from kvtrace.capture.messages import chain_of
 from kvtrace.surroundings import print_error
 
@@ -95,7 +96,7 @@ def failure_lines(
         "or the other way around"
     )
     yield from _judged_lines(results)
-    named = "" if _is_on("KVTRACE_FAULTS") else "KVTRACE_FAULTS=on, to name what died; now: "
+    named = "" if starting.is_on() else "KVTRACE_FAULTS=on, to name what died; now: "
     yield f"next: {named}kvtrace sanitize {folder} --run {run_id}"
 
 
@@ -126,7 +127,3 @@ def _judged_lines(results: list[dict[str, Any]]) -> Iterator[str]:
             "freed before its kernel ran"
         )
     yield line
-
-
-def _is_on(name: str) -> bool:
-    return os.environ.get(name, "").lower() not in ("", "0", "off", "no", "false")

@@ -309,7 +309,7 @@ def _with_cause(fault: Fault, trace: Trace, run: Run, match: Match) -> Fault:
     fault = replace(fault, argument=argument, index_arguments=indices, waits_for=waits_for)
     if fault.kind is None:
         return fault
-    evidence = Evidence(fault.kind, call, match, verdicts, fault.address, argument, indices)
+    evidence = Evidence(fault.kind, fault, call, verdicts)
     return replace(fault, causes=causes_of(evidence), advice=advice_on(evidence))
 
 
@@ -343,25 +343,12 @@ def _index_arguments(call: Call, ops: Sequence[Op], judgment: Judgment) -> tuple
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The call whose access failed, and the sanitizer's verdicts on that access.
-
-    Attributes:
-        kind: what the device reported.
-        call: the recorded call.
-        match: the call's rows, with the parameters of the dump.
-        verdicts: verdicts on the ops at the place.
-        address: the address of the access; None: not known.
-        argument: the argument that the access is of.
-        indices: names of the arguments that the address is loaded from.
-    """
+    """The kind of a reported fault, its call, and the verdicts on the ops at its place."""
 
     kind: ExceptionKind
+    fault: Fault
     call: Call
-    match: Match
     verdicts: Sequence[Verdict]
-    address: int | None
-    argument: Argument | None
-    indices: Sequence[str]
 
     @property
     def violations(self) -> list[Verdict]:
@@ -373,35 +360,37 @@ class Evidence:
     @property
     def is_by_index(self) -> bool:
         """A loaded index can have led outside: no verdict explains the fault without it."""
-        is_inside = self.argument is not None and self.argument.is_inside
+        argument, indices = self.fault.argument, self.fault.index_arguments
+        is_inside = argument is not None and argument.is_inside
         is_address = self.kind.subject is Subject.ADDRESS
-        return is_address and bool(self.indices) and not self.violations and not is_inside
+        return is_address and bool(indices) and not self.violations and not is_inside
 
     @property
     def is_of_freed_memory(self) -> bool:
         """The access lies inside of the storage that the argument had when it was recorded."""
-        if self.kind.subject is not Subject.ADDRESS or self.argument is None or self.is_by_index:
+        argument = self.fault.argument
+        if self.kind.subject is not Subject.ADDRESS or argument is None or self.is_by_index:
             return False
         bounds = [one for one in self.verdicts if one.rule == "out-of-bounds"]
         is_proven = bool(bounds) and all(one.verdict == "proven" for one in bounds)
-        return self.argument.is_inside or (is_proven and self.address is None)
+        return argument.is_inside or (is_proven and self.fault.address is None)
 
 
 def causes_of(evidence: Evidence) -> tuple[str, ...]:
     """Return sentences on why a kernel failed, the most certain first."""
-    kind = evidence.kind
+    kind, fault = evidence.kind, evidence.fault
     causes = [f"{one.message} (kvtrace sanitize: {one.rule})" for one in evidence.violations]
-    held = f"what {', '.join(evidence.indices)} held" if evidence.indices else ""
+    held = f"what {', '.join(fault.index_arguments)} held" if fault.index_arguments else ""
     if kind.subject is Subject.ASSERTION:
         causes.append(kind.means + (held and f", by {held}"))
-    elif kind.subject is Subject.ALIGNMENT and evidence.address is not None:
-        causes.append(f"the address {evidence.address:#x} is not a multiple of what is accessed")
+    elif kind.subject is Subject.ALIGNMENT and fault.address is not None:
+        causes.append(f"the address {fault.address:#x} is not a multiple of what is accessed")
     elif evidence.is_by_index:
         causes.append(f"the address is computed from {held}, which no mask limits")
-        causes += _larger_scalars(evidence)
-    elif evidence.is_of_freed_memory and evidence.argument is not None:
+        causes += _larger_scalars(fault)
+    elif evidence.is_of_freed_memory and fault.argument is not None:
         causes.append(
-            f"the access lies inside the storage that {evidence.argument.name} had when it was "
+            f"the access lies inside the storage that {fault.argument.name} had when it was "
             "recorded: that memory was freed before the kernel ran, or is not on this device"
         )
     if not causes and kind.subject is Subject.ADDRESS:
@@ -418,11 +407,12 @@ def advice_on(evidence: Evidence) -> str:
         if hint:
             return hint
     if evidence.is_by_index:
-        names = ", ".join(evidence.indices)
+        names = ", ".join(evidence.fault.index_arguments)
         return f"check what {names} holds before the launch, or mask lanes whose index is outside"
-    if evidence.is_of_freed_memory and evidence.argument is not None:
+    argument = evidence.fault.argument
+    if evidence.is_of_freed_memory and argument is not None:
         return (
-            f"keep {evidence.argument.name} alive, and on this device, until the kernel has run; a "
+            f"keep {argument.name} alive, and on this device, until the kernel has run; a "
             "replayed graph uses the memory of its capture"
         )
     return evidence.kind.advice
@@ -432,13 +422,14 @@ def _hint(violation: Verdict, evidence: Evidence) -> str | None:
     texts = rule_texts([violation.rule, "overflow"])  # the cause of some addresses
     row = row_of(violation, evidence.call, StackRows())
     rules = {rule: RuleText(**text) for rule, text in texts.items()}
-    return hint_for(row, rules, generated=is_generated(evidence.match.kernel))
+    match = evidence.fault.match
+    return hint_for(row, rules, generated=match is not None and is_generated(match.kernel))
 
 
-def _larger_scalars(evidence: Evidence) -> Iterator[str]:
+def _larger_scalars(fault: Fault) -> Iterator[str]:
     """Yield a sentence for each whole number that was passed and is larger than the tensor."""
-    argument, match = evidence.argument, evidence.match
-    if argument is None or argument.elements is None:
+    argument, match = fault.argument, fault.match
+    if argument is None or argument.elements is None or match is None:
         return
     for parameter, arg in zip(match.parameters, match.call["args"], strict=True):
         is_whole = arg["kind"] == "scalar" and isinstance(parameter, int)

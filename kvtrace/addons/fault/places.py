@@ -18,6 +18,7 @@ from kvtrace.backends.compiled_kernels.elf import SectionTable
 from kvtrace.ir import source_stack
 from kvtrace.ir.locations import without_inner_places
 from kvtrace.ir.ops import KINDS, MEMORY
+from kvtrace.text import shown_path
 
 if TYPE_CHECKING:
     from kvtrace.addons.fault.dump.sass import Effect
@@ -39,11 +40,17 @@ _MOST_ROWS: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """A line of a file; `file` is empty for lines of PTX."""
+class Place:
+    """A place in the source: file, line from 1, and column from 1 if known.
+
+    `file` is empty for lines of PTX. `callers` has line and column of each call that was inlined,
+    the innermost first.
+    """
 
     file: str
     line: int
+    column: int | None = None
+    callers: tuple[tuple[int, int], ...] = ()
 
 
 class LineTable:
@@ -56,7 +63,7 @@ class LineTable:
             ValueError: It is not a table of DWARF 2 or 3.
             struct.error, IndexError: It is cut off.
         """
-        rows: list[tuple[int, Line | None]] = []
+        rows: list[tuple[int, Place | None]] = []
         position = 0
         while position + _HEADER.size <= len(content):
             (length,) = struct.unpack_from("<I", content, position)
@@ -69,7 +76,7 @@ class LineTable:
         self._addresses = [address for address, _ in rows]
         self._lines = [line for _, line in rows]
 
-    def at(self, address: int) -> Line | None:
+    def at(self, address: int) -> Place | None:
         """Return the line of the instruction at an address; None outside of the table."""
         index = bisect_right(self._addresses, address) - 1
         return self._lines[index] if index >= 0 else None
@@ -101,7 +108,7 @@ class _Program:
             self._files.append(f"{parent.rstrip('/')}/{name}" if is_within else name)
         self._at = _LENGTH_BYTES + 2 + 4 + header_bytes
 
-    def run(self, rows: list[tuple[int, Line | None]]) -> None:
+    def run(self, rows: list[tuple[int, Place | None]]) -> None:
         """Append the rows: addresses and the line from there on; None at an end."""
         address, file, line = 0, 1, 1
         while self._at < len(self._content):
@@ -139,12 +146,12 @@ class _Program:
                     self._number()
 
     def _append(
-        self, rows: list[tuple[int, Line | None]], address: int, file: int, line: int
+        self, rows: list[tuple[int, Place | None]], address: int, file: int, line: int
     ) -> None:
         if len(rows) >= _MOST_ROWS:
             raise ValueError("a line table has too many rows")
         name = self._files[file] if file < len(self._files) else ""
-        rows.append((address, Line(name, line)))
+        rows.append((address, Place(name, line)))
 
     def _byte(self) -> int:
         self._at += 1
@@ -187,25 +194,9 @@ _ASSERT: Final = "tt.assert"
 _PLACE: Final = re.compile(r":(\d+):(\d+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A place in the source: file, line from 1, and column from 1 if known.
-
-    `callers` has line and column of each call that was inlined, the innermost first.
-    """
-
-    file: str
-    line: int
-    column: int | None = None
-    callers: tuple[tuple[int, int], ...] = ()
-
-
 def short_path(file: str) -> str:
     """Return a path relative to the working directory, if the file is in it."""
-    try:
-        return str(Path(file).relative_to(Path.cwd()))
-    except ValueError:
-        return file
+    return shown_path(file, str(Path.cwd()))
 
 
 def place_of(image: bytes, address: int, ptx: str | None) -> Place | None:
@@ -219,10 +210,8 @@ def place_of(image: bytes, address: int, ptx: str | None) -> Place | None:
         of_ptx = LineTable(sections.get(".nv_debug_line_sass", b"")).at(address)
     except (ValueError, IndexError, struct.error):
         return None
-    if source is None:
-        return None
-    if ptx is None or of_ptx is None:
-        return Place(source.file, source.line)
+    if source is None or ptx is None or of_ptx is None:
+        return source
     lines = without_inner_places(ptx).split("\n")
     for text in reversed(lines[: of_ptx.line]):
         directive = _DIRECTIVE.match(text)
@@ -237,7 +226,7 @@ def place_of(image: bytes, address: int, ptx: str | None) -> Place | None:
             int(directive[2]) + 1,  # LLVM counts from 0 here
             tuple((int(line), int(column) + 1) for line, column in callers),
         )
-    return Place(source.file, source.line)
+    return source
 
 
 def ops_at(module: Module, place: Place, effect: Effect | None) -> list[Op]:

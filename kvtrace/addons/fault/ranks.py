@@ -111,7 +111,7 @@ def _who_has_not_arrived(processes: Sequence[Process]) -> Iterator[str]:
     """Yield sentences on each process group in which a rank waits: for whom, and where they are."""
     groups: dict[str, list[tuple[Process, RequestedCollective]]] = {}
     for process in processes:
-        for collective in process.collectives if process.rank is not None else ():
+        for collective in process.answer.collectives if process.rank is not None else ():
             groups.setdefault(collective.communicator, []).append((process, collective))
     for communicator, members in groups.items():
         pending = [collective.sequence for _, collective in members if not collective.is_done]
@@ -172,7 +172,8 @@ def _late_members(
             "none before" if last is None else f"its last is {last.sequence:,}, {last.operation}"
         )
         process = by_rank.get(rank)
-        place = "" if process is None or not process.threads else f", Python at {_frame(process)}"
+        frame = "" if process is None else _frame(process)
+        place = f", Python at {frame}" if frame else ""
         yield f"Rank {rank} has not arrived: {before}{place}."
 
 
@@ -183,16 +184,15 @@ def _where(process: Process) -> str:
     fault = next(iter(process.faults), None)
     if fault is not None:
         return f"kernel {fault.kernel}" if fault.kernel else "a kernel that is not known"
-    if process.threads:
-        return f"Python at {_frame(process)}"
-    return "a place that is not known"
+    frame = _frame(process)
+    return f"Python at {frame}" if frame else "a place that is not known"
 
 
 def _frame(process: Process) -> str:
     """Return the program's innermost frame as `step, train.py:42`; empty: no stacks came."""
-    if not process.threads:
+    if not process.answer.threads:
         return ""
-    frame = process.threads[0].own[0]
+    frame = process.answer.threads[0].own[0]
     return f"{frame.function}, {Path(frame.file).name}:{frame.line}"
 
 

@@ -97,17 +97,19 @@ def shown_faults(process: Process, lines: SourceLines | None, folder: Path) -> I
 
 def _process_line(process: Process) -> str:
     rank = "" if process.rank is None else f"rank {process.rank}, "
-    asked = "" if process.asked is None else f", asked at {_time_text(process.asked)} UTC"
+    time = process.answer.time
+    asked = "" if time is None else f", asked at {_time_text(time)} UTC"
     return f"{rank}process {process.name}{asked}"
 
 
 def _process_facts(process: Process) -> Iterator[tuple[str, str]]:
     """Yield labels and sentences on Python threads, and on what did not come."""
-    for thread in process.threads[:_MOST_THREADS]:
+    threads = process.answer.threads
+    for thread in threads[:_MOST_THREADS]:
         for sentence in _thread_sentences(thread):
             yield "python", sentence
-    if len(process.threads) > _MOST_THREADS:
-        yield "python", plural(len(process.threads) - _MOST_THREADS, "more thread")
+    if len(threads) > _MOST_THREADS:
+        yield "python", plural(len(threads) - _MOST_THREADS, "more thread")
     for note in process.notes:
         yield "note", note
 
@@ -281,9 +283,9 @@ def process_objects(process: Process) -> Iterator[dict[str, Any]]:
                     for one in thread.frames
                 ],
             }
-            for thread in process.threads
+            for thread in process.answer.threads
         ],
-        "collectives": [asdict(collective) for collective in process.collectives],
+        "collectives": [asdict(collective) for collective in process.answer.collectives],
         "notes": list(process.notes),
     }
     if process.dump is not None:

@@ -91,6 +91,9 @@ class Asked:
     world_size: int | None = None
 
 
+NOT_ASKED: Final = Asked(None, ())
+
+
 def read_answer(file: Path) -> Asked:
     """Return what a process wrote when it was asked.
 
@@ -120,37 +123,29 @@ class Process:
         run: its run; None: the trace has none of this process.
         dump: its dump; None: there is none.
         faults: what is known of the kernels in the dump.
-        threads: its Python threads; empty: they were not asked for, or did not come.
-        asked: when it wrote its stacks, in nanoseconds since 1970; None: it has not.
-        collectives: of each process group those around the oldest that has not ended, and the
-            newest.
+        answer: what it wrote when it was asked, if it was: of each process group the collectives
+            around the oldest that has not ended, and the newest.
         notes: sentences on what it was asked for and did not come.
-        own_rank: its rank by its answer; None: it has none.
-        own_world_size: the size of its job by its answer; None: it is in none.
     """
 
     name: str
     run: Run | None
     dump: Dump | None
     faults: Sequence[Fault] = ()
-    threads: Sequence[PythonThread] = ()
-    asked: int | None = None
-    collectives: Sequence[RequestedCollective] = ()
+    answer: Asked = NOT_ASKED
     notes: Sequence[str] = ()
-    own_rank: int | None = None
-    own_world_size: int | None = None
 
     @property
     def rank(self) -> int | None:
         """Its rank in the job; None outside of one."""
-        return self.own_rank if self.run is None or self.run.rank is None else self.run.rank
+        return self.answer.rank if self.run is None or self.run.rank is None else self.run.rank
 
     @property
     def world_size(self) -> int | None:
         """The number of ranks of its job; None outside of one."""
-        return (self.run and self.run.world_size) or self.own_world_size
+        return (self.run and self.run.world_size) or self.answer.world_size
 
     @property
     def was_asked(self) -> bool:
         """The process was asked where it is, so it has not failed."""
-        return self.asked is not None or bool(self.threads or self.notes)
+        return self.answer.time is not None or bool(self.answer.threads or self.notes)

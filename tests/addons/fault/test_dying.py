@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from kvtrace.addons.fault import dying
+from kvtrace.addons.fault import dying, starting
 from kvtrace.addons.fault.dying import explain_failure, failure_lines, gpu_error
 from kvtrace.addons.fault.suspects import _last_first, suspects
 from kvtrace.capture import api
@@ -200,7 +200,7 @@ def test_many_kernels_at_fault_are_counted_in_five_lines():
 
 
 def test_command_does_not_ask_for_what_is_set(monkeypatch):
-    monkeypatch.setenv("KVTRACE_FAULTS", "on")
+    monkeypatch.setattr(starting, "_asked_for", True)
     assert list(failure_lines("misaligned address", "out", "run", []))[-1] == (
         "next: kvtrace sanitize out --run run"
     )

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvtrace.addons.fault.dump.reading import read_dump
-from kvtrace.addons.fault.places import Line, LineTable
+from kvtrace.addons.fault.places import LineTable, Place
 from kvtrace.backends.compiled_kernels.elf import SectionTable
 from tests.addons.fault.recorded import DUMPS
 
@@ -25,7 +25,7 @@ def test_lines_are_those_of_cuda_gdb():
     assert [line.line for line in lines if line] == [18, 19, 15, 21, 15, 21]
     assert {line.file.rpartition("/")[2] for line in lines if line} == {"faulty.py"}
     at_load = ptx.at(grid.entry + 0xD0)
-    assert at_load == Line("", 45)  # in the PTX: ld.global.v2.b32, behind `.loc 1 15 19`
+    assert at_load == Place("", 45)  # in the PTX: ld.global.v2.b32, behind `.loc 1 15 19`
 
 
 def test_addresses_outside_have_no_line():

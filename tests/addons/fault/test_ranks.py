@@ -4,7 +4,13 @@ import pytest
 
 from kvtrace.addons.fault.dumps import explained
 from kvtrace.addons.fault.ranks import ranks_text
-from kvtrace.addons.fault.threads import Process, PythonFrame, PythonThread, RequestedCollective
+from kvtrace.addons.fault.threads import (
+    Asked,
+    Process,
+    PythonFrame,
+    PythonThread,
+    RequestedCollective,
+)
 from kvtrace.schema.runs import Run
 from tests.addons.fault.recorded import FAULTS
 from tests.support.replacing import replace
@@ -32,7 +38,7 @@ def job(recorded):
             faults = [] if kernel is None else [replace(recorded.faults[0], kernel=kernel)]
             threads = (PythonThread("MainThread", True, frames),)
             processes.append(
-                Process(f"host.{100 + rank}", run, recorded.dump, faults, threads, asked=1)
+                Process(f"host.{100 + rank}", run, recorded.dump, faults, Asked(1, threads))
             )
         return processes
 
@@ -100,7 +106,13 @@ def asked(job, *requests, group="0", ranks=None):
     processes = job(*[None] * len(requests))
     calls = [[one] if isinstance(one, tuple) else one or [] for one in requests]
     return [
-        replace(process, collectives=[RequestedCollective(group, "data", ranks, *c) for c in own])
+        replace(
+            process,
+            answer=replace(
+                process.answer,
+                collectives=[RequestedCollective(group, "data", ranks, *c) for c in own],
+            ),
+        )
         for process, own in zip(processes, calls, strict=True)
     ]
 

@@ -410,23 +410,20 @@ _ROW: Final = struct.Struct("<IIQQQQIIQQ")
 #: Where the header has the offset of the table of sections, and the count and the number of names.
 _TABLE_AT: Final = 40
 _COUNT_AT: Final = 60
-_IMAGES: Final = frozenset({Kind.IMAGE, Kind.RELOCATED_IMAGE})
 _ALIGNMENT: Final = 8
 _MOST_SECTIONS: Final = 0xFF00
 #: Names of sections: only the one of the texts is read.
 _NAMES: Final = b"\0.strtab\0.shstrtab\0"
 
 
-def reduce_dump(path: Path, changed: Callable[[bytes], bytes] | None = None) -> int:
+def reduce_dump(path: Path) -> int:
     """Replace a dump by one that has the same answer in fewer bytes; return how many it has.
-
-    `changed` maps the content of modules that stay, to one as long.
 
     Raises:
         UnreadableDump: the file is no dump, or cannot be replaced.
     """
     try:
-        reduced = _reduced(path.read_bytes(), changed)
+        reduced = _reduced(path.read_bytes())
         temporary = path.with_name(f"{path.name}.reduced")
         temporary.write_bytes(reduced)
         os.replace(temporary, path)  # noqa: PTH105 - the file that readers see is always whole
@@ -435,7 +432,7 @@ def reduce_dump(path: Path, changed: Callable[[bytes], bytes] | None = None) -> 
     return len(reduced)
 
 
-def _reduced(content: bytes, changed: Callable[[bytes], bytes] | None) -> bytes:
+def _reduced(content: bytes) -> bytes:
     table = SectionTable(content)
     used = sections_in_use(table)
     if len(used) >= _MOST_SECTIONS:
@@ -450,8 +447,6 @@ def _reduced(content: bytes, changed: Callable[[bytes], bytes] | None) -> bytes:
             name = _NAMES.index(b".strtab")
         elif old and table[old].name == ".shstrtab":
             name, names, part = _NAMES.index(b".shstrtab"), new, _NAMES
-        if changed is not None and row[1] in _IMAGES:
-            part = changed(part)
         result += bytes(-len(result) % _ALIGNMENT)
         rows.append(
             _ROW.pack(name, *row[1:4], len(result), len(part), number.get(row[6], 0), *row[7:])
