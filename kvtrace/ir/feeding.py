@@ -7,12 +7,30 @@ not the kernel's arithmetic.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
-from kvtrace.ir.flow import called, deciding, flow_of, returns
+from kvtrace.ir.flow import backward, called, counter_of, deciding, flow_of, returns
 from kvtrace.ir.model import Block, Module, Op, Value, once_per_module
-from kvtrace.ir.ops import BRANCHES, CALLS, FUNCTIONS, LOOPS, MEMORY, READING, WRITING, mask_of
+from kvtrace.ir.ops import (
+    BRANCHES,
+    CALLS,
+    COMBINING,
+    FUNCTIONS,
+    LOOPS,
+    MEMORY,
+    MODULAR,
+    MOVING,
+    READING,
+    WRITING,
+    computing,
+    mask_of,
+)
+from kvtrace.ir.types import integer_bits
 from kvtrace.ir.updates import data_of
+
+_POSITIONS: Final = computing("program_id", "arange")
+_TRACED: Final = MODULAR | MOVING | computing("<<")
 
 
 def feeding(op: Op, module: Module) -> frozenset[int]:
@@ -53,6 +71,53 @@ def loads_behind(op: Op, module: Module) -> frozenset[int]:
 def feeding_values(values: Iterable[Value], module: Module) -> frozenset[int]:
     """Return the indices of the ops that feed values."""
     return _slice_of_values(values, module)[0]
+
+
+def is_made_of_positions(values: Iterable[Value], module: Module) -> bool:
+    """Return whether values are made of program ids, lanes or loop counters.
+
+    Those that feed them by bounds of loops do not count, nor by conditions of data that is masked.
+    """
+    flow, values = flow_of(module), tuple(values)
+    feeders = feeding_values(values, module)
+    has_data = any(op.index in feeders and op.name in READING for op in module.ops)
+    counters = {counter.id for op in module.ops if (counter := counter_of(op)) is not None}
+
+    def through(current: Value) -> Sequence[Value]:
+        op = current.owner
+        if current.id in counters or (has_data and integer_bits(current.type) == 1):
+            return ()
+        if not isinstance(op, Op) or flow.origins(current):
+            return flow.sources(current)
+        return () if op.name in READING else op.operands
+
+    return any(
+        source.id in counters or (isinstance(source.owner, Op) and source.owner.name in _POSITIONS)
+        for source in backward(values, through)
+    )
+
+
+def modular_ops(value: Value, module: Module) -> list[Op]:
+    """Return the sums, products, shifts and bit ops behind a value, up to ops that show a width.
+
+    The search goes backward and ends at ops whose result depends on the operands' width.
+
+    Values are traced through ops that move elements, branches, loops and calls.
+    """
+    flow, ops = flow_of(module), []
+
+    def through(current: Value) -> Sequence[Value]:
+        op = current.owner
+        if not isinstance(op, Op) or flow.origins(current) or op.name in COMBINING:
+            return flow.sources(current)
+        if op.name not in _TRACED:
+            return ()
+        ops.append(op)
+        return op.operands
+
+    for _ in backward((value,), through):
+        pass
+    return ops
 
 
 def feeding_values_and_trips(values: Iterable[Value], module: Module) -> frozenset[int]:

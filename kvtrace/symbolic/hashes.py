@@ -1,19 +1,22 @@
-"""Integers that are hashes or random numbers: products with large odd constants, mixed by xor.
+"""Integers that are hashes or random numbers: products with odd constants, mixed by xor.
 
 Philox, murmur and similar hashes multiply by a large odd constant, let the product wrap, and mix
 the product's bits with its upper bits (`h ^ (h >> r)`) or with the upper half of a product
 (`umulhi(h, C) ^ k`). The wrap is part of the hash. The result has no ideal number: it may be any
-number of its width.
+number of its width. A small constant (`h * 31 + x`) is a hash's where the factor is data or carried
+by a loop; a stride times a position is not.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from kvtrace.ir import Module, Op, Value
+from kvtrace.ir.feeding import feeding_values, is_made_of_positions, modular_ops
 from kvtrace.ir.flow import constant_of, value_before
 from kvtrace.ir.model import once_per_module
-from kvtrace.ir.ops import MIXING, MOVING, Operator, named, operator_of
+from kvtrace.ir.ops import MIXING, MOVING, READING, Operator, named, operator_of
 from kvtrace.ir.types import integer_bits
 
 LARGE_CONSTANT: Final = 1 << 16
@@ -22,6 +25,7 @@ _SEEN_THROUGH: Final = named(
     lambda row: row.operator == "bitcast" or (row.name in MOVING and row.operands == ("source",))
 )
 _WIDENING: Final = named(lambda row: row.operator == "cast" and row.reading == "unsigned")
+_WRAPPING: Final[tuple[Operator, ...]] = ("*", "+", "-", "<<")
 _MOST_STEPS: Final = 64
 """Limit on the ops of a backward search; the rounds of a hash are shorter."""
 
@@ -35,7 +39,76 @@ def is_hash(op: Op) -> bool:
 def hashing_ops(module: Module) -> frozenset[int]:
     """Return the indices of the ops that wrap around as a part of hashes."""
     shifts = filter(None, map(_mixed_shift, module.ops))
-    return frozenset(op.index for op in (*filter(is_hash, module.ops), *shifts))
+    of_data = (op for op in module.ops if _scrambles(op) and _is_of_data(op, module))
+    ops = (*filter(is_hash, module.ops), *shifts, *of_data)
+    return frozenset(op.index for op in ops) | recurring_hashes(module)
+
+
+@once_per_module
+def recurring_hashes(module: Module) -> frozenset[int]:
+    """Return the indices of the ops of a loop that multiply what they carry by an odd constant.
+
+    Such as `h = h * 31 + x`, and what is added to `h` after the loop: they wrap in a few trips.
+    """
+    recurring: set[int] = set()
+    for op in filter(_scrambles, module.ops):
+        behind = {
+            other.index: other for value in op.operands for other in modular_ops(value, module)
+        }
+        if op.index in behind:
+            recurring.add(op.index)
+            recurring.update(
+                index for index, other in behind.items()
+                if any(op in modular_ops(value, module) for value in other.operands)
+            )  # fmt: skip
+    for op in module.ops if recurring else ():
+        if _computes(op, *_WRAPPING):
+            behind_op = (other for value in op.operands for other in modular_ops(value, module))
+            if any(other.index in recurring for other in behind_op):
+                recurring.add(op.index)
+    return frozenset(recurring)
+
+
+def hashes_read_by(op: Op, module: Module) -> frozenset[int]:
+    """Return the indices of the ops whose wraps are intended where an op reads what they compute.
+
+    A signed remainder or magnitude is only of a hash that a loop carries.
+    """
+    if op.name in MIXING:
+        return hashing_ops(module)
+    return recurring_hashes(module) if operator_of(op) in ("%", "abs") else frozenset()
+
+
+def _scrambles(op: Op) -> bool:
+    """Return whether an op multiplies by an odd constant, or adds a number to itself shifted."""
+    if _computes(op, "*"):
+        numbers = (constant_of(value_before(operand, _SEEN_THROUGH)) for operand in op.operands)
+        return any(isinstance(n, int) and n % 2 and abs(n) > 1 for n in numbers)
+    if not _computes(op, "+", "-"):
+        return False
+    terms = [value_before(term, _SEEN_THROUGH) for term in _terms(op)]
+    shifts = (term.owner for term in terms if isinstance(term.owner, Op))
+    return any(
+        value_before(shift.operand("left"), _SEEN_THROUGH) in terms
+        for shift in shifts
+        if _computes(shift, "<<")
+    )
+
+
+def _terms(op: Op) -> Iterator[Value]:
+    """Yield the terms of a sum or difference, also those of sums that are its operands."""
+    for operand in op.operands:
+        inner = value_before(operand, _SEEN_THROUGH).owner
+        yield from _terms(inner) if isinstance(inner, Op) and _computes(inner, "+", "-") else ()
+        yield operand
+
+
+def _is_of_data(op: Op, module: Module) -> bool:
+    """Return whether an op computes with integers from memory, and with no position."""
+    ops = map(module.ops.__getitem__, feeding_values(op.operands, module))
+    return any(other.name in READING for other in ops) and not is_made_of_positions(
+        op.operands, module
+    )
 
 
 def _mixed_shift(op: Op) -> Op | None:

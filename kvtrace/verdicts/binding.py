@@ -20,6 +20,7 @@ from kvtrace.ir.feeding import feeding, feeding_values_and_trips
 from kvtrace.ir.flow import deciding
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.conditions import Condition, Opaque
+from kvtrace.symbolic.hashes import hashing_ops
 from kvtrace.symbolic.prover import (
     SOLVER_SECONDS,
     Decision,
@@ -41,6 +42,7 @@ from kvtrace.verdicts.carried import CarriedRanges
 from kvtrace.verdicts.contents.by_contents import ByContents
 from kvtrace.verdicts.contents.loaded import Contents, depends_on
 from kvtrace.verdicts.counters import Counters
+from kvtrace.verdicts.deciding import stored_index
 from kvtrace.verdicts.verdict import Answer, Verdict
 
 if TYPE_CHECKING:
@@ -359,11 +361,20 @@ class BoundCall:
         return follows(claim, given) or self.prove(claim, given)
 
     def has_use(self, use: Use) -> bool:
-        """Return whether a use is one of this call: a signed index needs a tensor with signs."""
+        """Return whether a use is one of this call.
+
+        A signed index needs a tensor with signs; what is stored in one without may be a hash.
+        """
         position = use.access.argument
         tensor = None if position is None else self.call.arguments[position]
-        is_signed = isinstance(tensor, TensorArgument) and tensor.dtype[0] == "i"
-        return is_signed or use.purpose != "signed index"
+        kind = tensor.dtype[0] if isinstance(tensor, TensorArgument) else ""
+        if use.purpose == "signed index":
+            return kind == "i"
+        is_stored = use.purpose == "index" and use.value is stored_index(
+            use.access.op, self.call.module
+        )
+        hashes = hashing_ops(self.call.module) if is_stored and kind == "u" else frozenset()
+        return use.arithmetic.op.index not in hashes
 
     def has_ideal_address(self, access: Access) -> bool:
         """Return whether equal addresses are equal offsets: they are far from 2^64 bytes apart."""

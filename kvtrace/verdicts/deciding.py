@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Final, Literal
 
 from kvtrace.ir import Block, Module, Op, Value
-from kvtrace.ir.feeding import feeding, feeding_values
-from kvtrace.ir.flow import (
-    backward,
-    constant_of,
-    counter_of,
-    enclosing_ops,
-    flow_of,
-    value_before,
-)
+from kvtrace.ir.feeding import feeding, feeding_values, is_made_of_positions, modular_ops
+from kvtrace.ir.flow import constant_of, counter_of, enclosing_ops, value_before
 from kvtrace.ir.model import once_per_module
 from kvtrace.ir.ops import (
-    COMBINING,
     LOOPS,
     MEMORY,
     MODULAR,
@@ -33,7 +25,7 @@ from kvtrace.ir.ops import (
 )
 from kvtrace.ir.types import integer_bits
 from kvtrace.ir.updates import update_of
-from kvtrace.symbolic.hashes import LARGE_CONSTANT, is_hash
+from kvtrace.symbolic.hashes import LARGE_CONSTANT, hashing_ops
 from kvtrace.verdicts.comparisons import is_unsigned
 
 Purpose = Literal["address", "mask", "branch", "loop", "index", "signed index"]
@@ -53,8 +45,6 @@ def deciding_ops(module: Module) -> frozenset[int]:
     return frozenset(ops)
 
 
-_POSITIONS: Final = computing("program_id", "arange")
-_TRACED: Final = MODULAR | MOVING | computing("<<")
 _REPLACING: Final = ("", "exch", "max", "min", "umax", "umin")
 """Updates of atomic ops whose result is their operand as it is; "" swaps if equal."""
 
@@ -74,7 +64,7 @@ def stored_index(op: Op, module: Module) -> Value | None:
     loops = [op_ for op_ in module.ops if op_.index in feeders and op_.name in LOOPS]
     if not all(_is_counted_and_loads(loop, feeders, module) for loop in loops):
         return value  # their trips are what is left
-    return value if _is_made_of_positions(value, module) else None
+    return value if is_made_of_positions((value,), module) else None
 
 
 def has_sign(index: Value, module: Module) -> bool:
@@ -82,7 +72,7 @@ def has_sign(index: Value, module: Module) -> bool:
     feeders = feeding_values((index,), module)
     return not any(op.index in feeders and op.name in READING for op in module.ops) and not any(
         (operator_of(op) in ("<<", "&", "|", "^") and integer_bits(op.results[0].type) != 1)
-        or is_hash(op)
+        or op.index in hashing_ops(module)
         for op in modular_ops(index, module)
     )
 
@@ -95,52 +85,6 @@ def _is_counted_and_loads(loop: Op, feeders: Container[int], module: Module) -> 
         if op.index in feeders and op.name in READING and loop in enclosing_ops(op)
     )
     return counter_of(loop) is not None and any(loads_inside)
-
-
-def _is_made_of_positions(value: Value, module: Module) -> bool:
-    """Return whether a value is made of program ids, lanes or loop counters.
-
-    Those that feed it by bounds of loops do not count, nor by conditions of data that is masked.
-    """
-    flow, feeders = flow_of(module), feeding_values((value,), module)
-    has_data = any(op.index in feeders and op.name in READING for op in module.ops)
-    counters = {counter.id for op in module.ops if (counter := counter_of(op)) is not None}
-
-    def through(current: Value) -> Sequence[Value]:
-        op = current.owner
-        if current.id in counters or (has_data and integer_bits(current.type) == 1):
-            return ()
-        if not isinstance(op, Op) or flow.origins(current):
-            return flow.sources(current)
-        return () if op.name in READING else op.operands
-
-    return any(
-        source.id in counters or (isinstance(source.owner, Op) and source.owner.name in _POSITIONS)
-        for source in backward((value,), through)
-    )
-
-
-def modular_ops(value: Value, module: Module) -> list[Op]:
-    """Return the sums, products, shifts and bit ops behind a value, up to ops that show a width.
-
-    The search goes backward and ends at ops whose result depends on the operands' width.
-
-    Values are traced through ops that move elements, branches, loops and calls.
-    """
-    flow, ops = flow_of(module), []
-
-    def through(current: Value) -> Sequence[Value]:
-        op = current.owner
-        if not isinstance(op, Op) or flow.origins(current) or op.name in COMBINING:
-            return flow.sources(current)
-        if op.name not in _TRACED:
-            return ()
-        ops.append(op)
-        return op.operands
-
-    for _ in backward((value,), through):
-        pass
-    return ops
 
 
 @once_per_module

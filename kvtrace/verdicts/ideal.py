@@ -32,6 +32,7 @@ from kvtrace.evaluate.shadows.ideal import (
     combination_of,
     combined,
     compared_numbers,
+    folded,
     ideal_numbers,
     is_unsigned,
     limits,
@@ -50,7 +51,6 @@ from kvtrace.ir.ops import (
     COMBINING,
     ELEMENTWISE,
     FILLING,
-    MIXING,
     SIGNED,
     UNSIGNED,
     address_of,
@@ -61,7 +61,7 @@ from kvtrace.ir.ops import (
 )
 from kvtrace.ir.types import integer_bits, is_pointer
 from kvtrace.ir.updates import positions_of
-from kvtrace.symbolic.hashes import hashing_ops, makes_hash
+from kvtrace.symbolic.hashes import hashes_read_by, hashing_ops, makes_hash, recurring_hashes
 from kvtrace.verdicts.deciding import (
     Purpose,
     deciding_ops,
@@ -168,6 +168,8 @@ class Ideals(Shadows):
         bits = type_.element.bits
         values = [self._without_hash_wraps(op, value) for value in operands]
         left, right = (ideal_numbers(value, type_) for value in values)
+        if op.index in recurring_hashes(self.module):
+            left, right = folded(left), folded(right)
         if is_unsigned(op):
             left, right = (
                 read_unsigned(numbers, bits, keep_negative=self._may_be_negative(value))
@@ -210,9 +212,9 @@ class Ideals(Shadows):
         return isinstance(value, WrappedNumber) and not self._differences.isdisjoint(value.origins)
 
     def _without_hash_wraps(self, op: Op, value: Any) -> Any:
-        """Return the value; for a bit-mixing op and a wrapped hash only its actual number."""
-        hashed = isinstance(value, WrappedNumber) and not self._hashes.isdisjoint(value.origins)
-        return actual(value) if hashed and op.name in MIXING else value
+        """Return the value; of a wrapped hash of which an op takes a part, its actual number."""
+        hashes = hashes_read_by(op, self.module) if isinstance(value, WrappedNumber) else ()
+        return actual(value) if hashes and not value.origins.isdisjoint(hashes) else value
 
     # -- computing both --------------------------------------------------------------------------
 
@@ -374,9 +376,10 @@ class Ideals(Shadows):
                 reaches = _reaches(op, values, axis, value)
                 self.seen.use(op, value, values[value.id], scope, "address", active=reaches)
             if stored is not None:
-                is_signed = signed and _kind_of_tensor(values[pointer.id], scope) == "i"
-                purpose: Purpose = "signed index" if is_signed else "index"
-                self.seen.use(op, stored, values[stored.id], scope, purpose, active=active)
+                kind, number = _kind_of_tensor(values[pointer.id], scope), values[stored.id]
+                purpose: Purpose = "signed index" if signed and kind == "i" else "index"
+                if kind != "u" or self._hashes.isdisjoint(origins_of((number,))):
+                    self.seen.use(op, stored, number, scope, purpose, active=active)
             run(values, scope)
             if op.name in FILLING:
                 unsigned(op, values, scope)

@@ -20,7 +20,7 @@ from typing import Final
 from msgspec import Struct
 
 from kvtrace.ir import Block, Module, Op, Value
-from kvtrace.ir.feeding import feeding_values
+from kvtrace.ir.feeding import feeding_values, modular_ops
 from kvtrace.ir.flow import (
     counter_of,
     deciding,
@@ -36,7 +36,6 @@ from kvtrace.ir.ops import (
     FUNCTIONS,
     GIVEN,
     LOOPS,
-    MIXING,
     MODULAR,
     READING,
     SIGNED,
@@ -51,7 +50,7 @@ from kvtrace.ir.ops import (
 from kvtrace.ir.types import FloatType, element_of, integer_bits, is_pointer, shape_of
 from kvtrace.ir.updates import positions_of
 from kvtrace.symbolic.conditions import TRUE, Condition, Opaque, at_least, conjunction
-from kvtrace.symbolic.hashes import is_hash, is_mixed
+from kvtrace.symbolic.hashes import hashes_read_by, is_mixed
 from kvtrace.symbolic.meanings.tt_shape import lanes_of, source_indices
 from kvtrace.symbolic.summary import Access, Arithmetic, BlockPointer, Place, Pointer, Summary
 from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term, lane, signed_range
@@ -60,7 +59,6 @@ from kvtrace.verdicts.comparisons import Compared, compared, compared_together, 
 from kvtrace.verdicts.deciding import (
     Purpose,
     has_sign,
-    modular_ops,
     reads_unsigned,
     selected_operands,
     stored_index,
@@ -365,7 +363,8 @@ class _UseSearch:
         bits = integer_bits(value.type)
         if term is None or bits is None or bits == 1:
             return
-        if op.name in MIXING and any(map(is_hash, modular_ops(value, self._summary.module))):
+        hashes = hashes_read_by(op, self._summary.module)
+        if hashes and any(o.index in hashes for o in modular_ops(value, self._summary.module)):
             return  # it wraps around by intent
         low, high = signed_range(bits)
         if not signed:

@@ -46,6 +46,10 @@ MOST_BITS: Final = 4096
 """Numbers of more bits (a generator of random numbers in a loop) are not followed."""
 
 
+_KEPT_BITS: Final = 512
+"""Lower bits of a hash that are kept; the order of two hashes that have more is unknown."""
+
+
 class TooLarge(Exception):
     """A number has more than MOST_BITS bits."""
 
@@ -65,6 +69,19 @@ def narrowed(array: Array) -> Array:
     if max(-low, high).bit_length() > MOST_BITS:
         raise TooLarge
     return array
+
+
+def folded(array: Array) -> Array:
+    """Return numbers whose upper bits are left out if they are long; the sign remains.
+
+    A hash that a loop carries grows without end; its lower bits, and that it is long, tell all.
+    """
+    if array.dtype != object or max(map(abs, limits(array))).bit_length() <= _KEPT_BITS:
+        return array
+    first_long = 1 << _KEPT_BITS
+    size = np.abs(array)
+    short = np.where(size < first_long, size, size % first_long + first_long)
+    return np.where(array < 0, -short, short)
 
 
 def _exactly(function: Callable[..., Any], *arrays: Array) -> Array:
@@ -150,13 +167,16 @@ _EXACT: Final[dict[Operator, _Exact]] = {
 }
 _UNSIGNED: Final[dict[Operator, _Exact]] = _EXACT | {
     ">>": lambda a, b, bits: np.where((b >= 0) & (b < bits), _shifted_right(a, b, bits), 0),
+    "%": lambda a, b, _: narrowed(np.where(b == 0, a, a.astype(object) % np.where(b == 0, 1, b))),
     "mulhi": lambda a, b, bits: narrowed((a.astype(object) * b.astype(object)) >> bits),
 }
+"""Here a remainder is not negative: modulo 2^k it is the low bits, whatever has wrapped."""
 _BY_BITS: Final = UNSIGNED | MIXING
 """Ops that read the bits of integers as unsigned numbers."""
 BINARY: Final = computing(*_UNSIGNED) & (MODULAR | SIGNED | _BY_BITS | computing("<<"))
 _COMPARED: Final = (*COMPARISONS.values(), *tuple(COMPARISONS.values())[2:])
 """Comparisons by MLIR's number of a predicate; the unsigned ones, without equality, come last."""
+_EQUALITIES: Final = _COMPARED[:2]
 FIRST_UNSIGNED: Final = len(COMPARISONS)
 
 
@@ -193,6 +213,9 @@ def compared(predicate: int, left: Array, right: Array) -> Array:
     """Return a comparison of two arrays by an MLIR predicate number."""
     if left.dtype == object or right.dtype == object:
         left, right = left.astype(object), right.astype(object)
+        shorter = min(max(map(abs, limits(side))) for side in (left, right))
+        if _COMPARED[predicate] not in _EQUALITIES and shorter.bit_length() > _KEPT_BITS:
+            raise TooLarge
     return np.asarray(_COMPARED[predicate](left, right), np.bool_)
 
 

@@ -178,3 +178,150 @@ def test_a_hash_that_is_compared_as_a_float_is_judged():
     made = call(murmured, (1,), keys=held, out=tensor(100), slots=100, BLOCK=8)
 
     assert overflows(made) <= {"proven"}
+
+
+# -- hashes without large constants ---------------------------------------------------------------
+
+
+@triton.jit
+def masked(x, out, n, SIZE: tl.constexpr):
+    h = tl.zeros((), tl.int32)
+    for k in range(n):
+        h = h * 31 + tl.load(x + k)
+    tl.store(out + (h & (SIZE - 1)), 1)
+
+
+@triton.jit
+def remainder_of_two(x, out, n, SIZE: tl.constexpr):
+    h = tl.zeros((), tl.uint32)
+    for k in range(n):
+        h = h * 31 + tl.load(x + k).to(tl.uint32)
+    tl.store(out + h % SIZE, 1)
+
+
+@triton.jit
+def remainder_of_61(x, out, n, SIZE: tl.constexpr):
+    h = tl.zeros((), tl.uint32)
+    for k in range(n):
+        h = h * 31 + tl.load(x + k).to(tl.uint32)
+    tl.store(out + h % 61, 1)
+
+
+@triton.jit
+def signed_remainder(x, out, n, SIZE: tl.constexpr):
+    h = tl.zeros((), tl.int32)
+    for k in range(n):
+        h = h * 31 + tl.load(x + k)
+    tl.store(out + (h % 61 + 61) % 61 + tl.abs(h) % 61, 1)
+
+
+@triton.jit
+def of_bernstein(x, out, n, SIZE: tl.constexpr):
+    h = tl.full((8,), 5381, tl.uint32)
+    for k in range(n):
+        h = ((h << 5) + h) ^ tl.load(x + tl.arange(0, 8) + k).to(tl.uint32)
+    tl.store(out + h % 61, 1)
+
+
+@triton.jit
+def of_jenkins(x, out, n, SIZE: tl.constexpr):
+    h = tl.zeros((), tl.uint32)
+    for k in range(n):
+        h += tl.load(x + k).to(tl.uint32)
+        h += h << 10
+        h ^= h >> 6
+    h += h << 3
+    h ^= h >> 11
+    h += h << 15
+    tl.store(out + (h & (SIZE - 1)), 1)
+
+
+@triton.jit
+def stored(x, out, n, SIZE: tl.constexpr):
+    h = (tl.program_id(0) + 5381).to(tl.uint32)
+    for k in range(n):
+        h = h * 33 + tl.load(x + k).to(tl.uint32)
+    tl.store(out + tl.program_id(0), h)
+
+
+@triton.jit
+def of_three_words(x, out, n, SIZE: tl.constexpr):
+    first = x + tl.arange(0, 8)
+    a, b = tl.load(first).to(tl.uint32), tl.load(first + 1).to(tl.uint32)
+    c = tl.load(first + 2).to(tl.uint32)
+    tl.store(out + ((a * 257 + b) * 257 + c) % 61, 1)
+
+
+@triton.jit
+def hashed_twice(x, out, n, SIZE: tl.constexpr):
+    key = tl.load(x + tl.program_id(0)).to(tl.uint32)
+    for k in range(4):
+        tl.store(out + (key * 31 + 7 + k * (key * 17 + 3)) % SIZE, 1)
+
+
+def hashed_call(kernel, n):
+    keys = np.random.default_rng(n).integers(-(2**30), 2**31 - 1, 2048, np.int32)
+    return call(kernel, (4,), x=tensor(2048, dtype="i32", data=keys),
+                out=tensor(128, dtype="u32"), n=n, SIZE=64)  # fmt: skip
+
+
+SMALL = (masked, remainder_of_two, remainder_of_61, signed_remainder, of_bernstein, of_jenkins,
+         stored, of_three_words, hashed_twice)  # fmt: skip
+
+
+@pytest.mark.parametrize("n", [20, 1500])
+@pytest.mark.parametrize("kernel", SMALL, ids=lambda kernel: kernel.fn.__name__)
+def test_a_hash_with_a_small_constant_is_meant_to_wrap_around(kernel, n):
+    assert overflows(hashed_call(kernel, n)) <= {"proven"}
+
+
+@triton.jit
+def used_as_it_is(x, out, n, SIZE: tl.constexpr):
+    h = tl.zeros((), tl.int32)
+    for k in range(n):
+        h = h * 31 + tl.load(x + k)
+    tl.store(out + h, 1, mask=h < 128)
+
+
+@triton.jit
+def rows_of_positions(x, out, n, SIZE: tl.constexpr):
+    row = (tl.program_id(0) + 200_000_000).to(tl.uint32)
+    tl.store(out + row * 33 % 61, 1)
+
+
+@triton.jit
+def stored_with_its_sign(x, out, n, SIZE: tl.constexpr):
+    place = tl.program_id(0)
+    for k in range(n):
+        place = place * 50_257 + tl.load(x + k)
+    tl.store(out.to(tl.pointer_type(tl.int32)) + tl.program_id(0), place)
+
+
+@triton.jit
+def scaled_by_an_argument(x, out, n, SIZE: tl.constexpr):
+    place = tl.load(x).to(tl.uint32) * (n * 3_000_000).to(tl.uint32)
+    tl.store(out + place % 61, 1)
+
+
+@triton.jit
+def doubled(x, out, n, SIZE: tl.constexpr):
+    step = tl.full((), 1, tl.uint32)
+    for _ in range(n + 20):
+        step = step << 1
+    tl.store(out + step % 61, 1)
+
+
+@pytest.mark.parametrize(
+    "kernel", [used_as_it_is, rows_of_positions, scaled_by_an_argument, doubled],
+    ids=lambda kernel: kernel.fn.__name__,
+)  # fmt: skip
+def test_what_is_no_hash_still_wraps_around(kernel):
+    assert "violation" in overflows(hashed_call(kernel, 23))
+
+
+def test_a_number_of_a_signed_tensor_is_no_hash():
+    made = hashed_call(stored_with_its_sign, 20)
+    signed = call(stored_with_its_sign, (4,), x=made.arguments[0], out=tensor(128, dtype="i32"),
+                  n=20, SIZE=64)  # fmt: skip
+
+    assert "violation" in overflows(signed)
