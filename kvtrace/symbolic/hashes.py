@@ -104,7 +104,12 @@ def _terms(op: Op) -> Iterator[Value]:
 
 
 def _is_of_data(op: Op, module: Module) -> bool:
-    """Return whether an op computes with integers from memory, and with no position."""
+    """Return whether an op computes with integers from memory, and with no position.
+
+    Fewer than 32 bits are no hash's: `(a * 3 + b) >> 2` of bytes is their weighted mean.
+    """
+    if (integer_bits(op.results[0].type) or 0) < 32:
+        return False
     ops = map(module.ops.__getitem__, feeding_values(op.operands, module))
     return any(other.name in READING for other in ops) and not is_made_of_positions(
         op.operands, module

@@ -28,8 +28,13 @@ from kvtrace.ir.updates import update_of
 from kvtrace.symbolic.hashes import LARGE_CONSTANT, hashing_ops
 from kvtrace.verdicts.comparisons import is_unsigned
 
-Purpose = Literal["address", "mask", "branch", "loop", "index", "signed index"]
-"""Purpose of an integer. An index is stored; a signed one in a tensor of signed integers."""
+Purpose = Literal["address", "mask", "branch", "loop", "index", "signed index", "part"]
+"""Purpose of an integer. An index is stored; a signed one in a tensor of signed integers.
+
+A part is what a narrow sum's shift, quotient or remainder leaves of it, stored.
+"""
+
+STORED: Final[tuple[Purpose, ...]] = ("index", "signed index", "part")
 
 
 @once_per_module
@@ -39,7 +44,7 @@ def deciding_ops(module: Module) -> frozenset[int]:
     for op in module.ops:
         if op.name in MEMORY:
             ops |= feeding(op, module)
-            stored = stored_index(op, module)
+            stored = stored_index(op, module) or stored_part(op, module)
             if stored is not None:
                 ops |= feeding_values((stored,), module)
     return frozenset(ops)
@@ -65,6 +70,31 @@ def stored_index(op: Op, module: Module) -> Value | None:
     if not all(_is_counted_and_loads(loop, feeders, module) for loop in loops):
         return value  # their trips are what is left
     return value if is_made_of_positions((value,), module) else None
+
+
+def stored_part(op: Op, module: Module) -> Value | None:
+    """Return the integer that a store leaves if it is made of upper bits of narrow sums.
+
+    (a + b) >> 1 in 8 bits lacks the sum's ninth bit; a sum alone may be meant to lack it.
+    """
+    parts = _narrow_parts(module) if effect_of(op) == "store" else frozenset()
+    if not parts or stored_index(op, module) is not None:
+        return None
+    value = op.operand("value")
+    is_number = (integer_bits(value.type) or 1) > 1
+    return value if is_number and not parts.isdisjoint(feeding_values((value,), module)) else None
+
+
+@once_per_module
+def _narrow_parts(module: Module) -> frozenset[int]:
+    """Return the indices of the shifts, quotients and remainders of 8- and 16-bit sums."""
+    return frozenset(
+        op.index
+        for op in module.ops
+        if operator_of(op) in (">>", "//", "%")
+        and integer_bits(op.results[0].type) in (8, 16)
+        and any(operator_of(o) in ("+", "-", "*") for o in modular_ops(op.operand("left"), module))
+    )
 
 
 def has_sign(index: Value, module: Module) -> bool:

@@ -67,6 +67,7 @@ from kvtrace.verdicts.deciding import (
     deciding_ops,
     has_sign,
     stored_index,
+    stored_part,
     unsigned_differences,
 )
 from kvtrace.verdicts.ideal_seen import Seen
@@ -362,6 +363,7 @@ class Ideals(Shadows):
         mask = mask_of(op)
         stored = stored_index(op, self.module)
         signed = stored is not None and has_sign(stored, self.module)
+        part = stored_part(op, self.module)
         pointer, positions = address_of(op), positions_of(op)
         unsigned = self._read_as_unsigned
         run = on_actual(op, step)
@@ -380,6 +382,8 @@ class Ideals(Shadows):
                 purpose: Purpose = "signed index" if signed and kind == "i" else "index"
                 if kind != "u" or self._hashes.isdisjoint(origins_of((number,))):
                     self.seen.use(op, stored, number, scope, purpose, active=active)
+            if part is not None:
+                self.seen.use(op, part, values[part.id], scope, "part", active=active)
             run(values, scope)
             if op.name in FILLING:
                 unsigned(op, values, scope)

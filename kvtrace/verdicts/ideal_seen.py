@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kvtrace.evaluate.shadows.driver import is_unknown
-from kvtrace.evaluate.shadows.ideal import WrappedNumber, ideal_numbers
+from kvtrace.evaluate.shadows.ideal import WrappedNumber, ideal_numbers, wrapped_to
 from kvtrace.evaluate.types import ValueType, element_of, value_type
 from kvtrace.evaluate.values import Array, actual, to_array
 from kvtrace.ir import Op, Value
@@ -189,7 +189,10 @@ class Seen:
     def _difference_mask(self, number: WrappedNumber, type_: ValueType, purpose: Purpose) -> Array:
         """Return a mask of the elements whose ideal and actual numbers differ for the purpose."""
         actual_numbers = ideal_numbers(number.actual, type_)
-        differs = np.asarray(number.shadow != actual_numbers, np.bool_)
+        ideal = number.shadow
+        if purpose == "part":  # the sum that is stored last may be meant to wrap around
+            ideal = wrapped_to(ideal, type_.element.bits)
+        differs = np.asarray(ideal != actual_numbers, np.bool_)
         if purpose == "index":  # stored integers may be unsigned
             unsigned = actual_numbers.astype(object) + (1 << type_.element.bits)
             differs &= np.asarray((actual_numbers >= 0) | (number.shadow != unsigned), np.bool_)

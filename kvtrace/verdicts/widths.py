@@ -57,11 +57,13 @@ from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term, lane, signe
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.comparisons import Compared, compared, compared_together, is_unsigned
 from kvtrace.verdicts.deciding import (
+    STORED,
     Purpose,
     has_sign,
     reads_unsigned,
     selected_operands,
     stored_index,
+    stored_part,
     unsigned_differences,
 )
 
@@ -154,6 +156,9 @@ class _UseSearch:
                 self._trace(stored, lanes, "index", by=access.op, signed=False)
                 if has_sign(stored, self._summary.module):
                     self._use(access.op, stored, lanes, "signed index", signed=True)
+            part = stored_part(access.op, self._summary.module)
+            if part is not None:
+                self._trace(part, lanes_of(shape_of(part.type)), "part")
             for value in positions_of(access.op):
                 # They decide which lanes are active, so that active lanes prove nothing of them.
                 self._trace(value, (), "mask", by=access.op)
@@ -431,7 +436,7 @@ class _UseSearch:
         fits, right = claims
         if right is TRUE:
             return
-        exact_lanes = purpose in ("address", "index", "signed index") and lanes is not None
+        exact_lanes = purpose in ("address", *STORED) and lanes is not None
         if place is None and op.block is not None:
             place = self._places.get(op.block)
         key = (source.op.index, right, id(self._access), exact_lanes, id(place))

@@ -30,7 +30,13 @@ from kvtrace.symbolic.prover import Decision, Given, Proven, Refuted, follows
 from kvtrace.symbolic.summary import Access, Arithmetic
 from kvtrace.symbolic.terms import Symbol, Term, signed_range
 from kvtrace.verdicts.contents.loaded import depends_on
-from kvtrace.verdicts.deciding import stored_index, unsigned_differences, unsigned_sums_of_cut
+from kvtrace.verdicts.deciding import (
+    STORED,
+    stored_index,
+    stored_part,
+    unsigned_differences,
+    unsigned_sums_of_cut,
+)
 from kvtrace.verdicts.ideal import followed
 from kvtrace.verdicts.ideal_seen import Seen, VisibleWrap
 from kvtrace.verdicts.replaying import NOT_REPRODUCED, WITNESS_LANES, holds_floats
@@ -50,6 +56,7 @@ _AFFECTED_TEXTS: Final = {
     "loop": "the loop around",
     "index": "the index that is stored by",
     "signed index": "the index that is stored by",
+    "part": "the part of it that is stored by",
 }
 
 _CALLED: Final = "it is computed in a called function, or for its arguments"
@@ -201,7 +208,7 @@ def _judge_use(bound: BoundCall, use: Use, replayed: Callable[[int], Seen]) -> V
     missing = bound.unrecorded(data)
     if missing:  # the access itself is usually reported, too
         verdict = _unknown(bound, use.arithmetic, depends_on(missing), evaluating=False)
-        return replace(verdict, unless=None if use.purpose.endswith("index") else use.access.op)
+        return replace(verdict, unless=None if use.purpose in STORED else use.access.op)
     if data:
         point: dict[Symbol | Opaque, int] = dict.fromkeys(data, 0)
         return _unknown(bound, use.arithmetic, bound.doubts(point).reason)
@@ -360,7 +367,7 @@ def _evaluated(
 def _unknown_after_evaluation(bound: BoundCall, verdict: Verdict, access: Op) -> Verdict:
     """Return an unknown verdict whose reason says why the evaluation may have missed a wrap."""
     module = bound.call.module
-    stored = stored_index(access, module)
+    stored = stored_index(access, module) or stored_part(access, module)
     data = feeding_values(() if stored is None else (stored,), module)
     for feeders, unless in ((feeding(access, module), access), (data, None)):
         missing = bound.contents.read_by(feeders)
