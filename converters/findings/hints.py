@@ -25,6 +25,7 @@ _HINTS: Final = {
 _MASKED, _STRIDED, _WRAPS = "the mask admits ", " and strides ", "wraps around"
 _LOADED: Final = "the address is made of "
 _OF_ORDERS: Final = "no race was seen in the orders that were run"
+_WIDEN: Final = "widen an operand with .to(tl.int64) before this operation, or keep it smaller"
 _GENERATED: Final = (
     "Inductor wrote this kernel: keep the line that it comes from out of the compiled graph "
     "(torch.compiler.disable), and report it to PyTorch"
@@ -65,8 +66,8 @@ def hint_for(
     if generated and row["severity"] == "error":
         mask = f"{reason}. " if reason.startswith(_MASKED) else ""
         return mask + _GENERATED
-    if rule in ("out-of-bounds", "out-of-view") and _WRAPS in reason and "overflow" in rules:
-        rule = "overflow"
+    if rule in ("out-of-bounds", "out-of-view") and _WRAPS in reason:
+        return _WIDEN
     if rule == "out-of-bounds" and reason.startswith(_LOADED):
         return "check the indices before the launch, clamp them, or mask these lanes off"
     if rule == "out-of-bounds" and (row["past_end_bytes"] or 0) < 0:

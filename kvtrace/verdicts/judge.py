@@ -30,7 +30,7 @@ from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.replaying import holds_floats, run
 from kvtrace.verdicts.rules.out_of_bounds_zeros import without_zeros
-from kvtrace.verdicts.rules.table import Rule, chosen_rules
+from kvtrace.verdicts.rules.table import RULES, Rule, chosen_rules
 from kvtrace.verdicts.unknown_fields import without_assumed
 from kvtrace.verdicts.verdict import Verdict
 
@@ -97,24 +97,27 @@ class Judgment:
             verdicts = _with_evaluated(verdicts, observer.verdicts(failure), observer.rules)
         open_ops = {v.op for v in verdicts if v.verdict == "unknown" and v.unless is None}
         verdicts = [v for v in verdicts if v.unless not in open_ops]
-        verdicts = [self._with_overflow_cause(v, verdicts) for v in verdicts]
+        verdicts = self._with_overflow_causes(verdicts)
         verdicts = without_assumed(verdicts, self.call.arguments)
         ids = {rule.id for rule in self._rules}
         selected = (self._with_expression(v) for v in verdicts if v.rule in ids)
         return sorted(selected, key=lambda verdict: verdict.op.index)
 
-    def _with_overflow_cause(self, verdict: Verdict, verdicts: Sequence[Verdict]) -> Verdict:
-        """Return a violation of bounds with its address's overflow as reason; others unchanged."""
-        if verdict.verdict != "violation" or verdict.rule not in _BOUNDS:
-            return verdict
+    def _with_overflow_causes(self, verdicts: Sequence[Verdict]) -> list[Verdict]:
+        """Return verdicts, violations of bounds with their address's overflow as reason."""
+        if not any(map(_is_outside, verdicts)):
+            return list(verdicts)
+        is_judged = any(rule.id == "overflow" for rule in self._rules)
+        judged = verdicts if is_judged else RULES["overflow"].judge(self.bound)
+        wraps = [v for v in judged if v.rule == "overflow" and v.verdict == "violation"]
+        return [self._overflow_cause(v, wraps) if _is_outside(v) else v for v in verdicts]
+
+    def _overflow_cause(self, verdict: Verdict, wraps: Sequence[Verdict]) -> Verdict:
+        """Return a violation of bounds with the wrap that feeds its address; else unchanged."""
         feeders = feeding(verdict.op, self.call.module)
-        for candidate in verdicts:
-            if (
-                candidate.rule == "overflow"
-                and candidate.verdict == "violation"
-                and candidate.op.index in feeders
-            ):
-                reason = f"{candidate.expression} wraps around"
+        for wrap in wraps:
+            if wrap.op.index in feeders:
+                reason = f"{wrap.expression} wraps around"
                 message = f"{verdict.message}, as {reason}"
                 return replace(verdict, reason=reason, message=message)
         return verdict
@@ -128,6 +131,10 @@ class Judgment:
         if access is None:
             return verdict
         return replace(verdict, expression=address_expression(access, summary))
+
+
+def _is_outside(verdict: Verdict) -> bool:
+    return verdict.verdict == "violation" and verdict.rule in _BOUNDS
 
 
 def _not_followed(rule: Rule, call: Call) -> Iterator[Verdict]:

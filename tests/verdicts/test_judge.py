@@ -6,6 +6,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
+import triton
+import triton.language as tl
 from msgspec import structs
 from msgspec.structs import replace
 
@@ -127,3 +129,26 @@ def test_a_judged_call_is_freed():
     del one
     gc.collect()
     assert not [each for each in kept if each() is not None]
+
+
+@triton.jit
+def row_of_bytes(source, result, first, stride, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.store(result + lanes, tl.load(source + first * stride + lanes))
+
+
+def reasons_of(rule, stride, *, room=None):
+    rows = tensor(70_000, 32_768, dtype="i8", room=room)  # never allocated
+    one = call(row_of_bytes, (1,), source=rows, result=tensor(64, dtype="i8"), first=69_999,
+               stride=stride, BLOCK=64)  # fmt: skip
+    return [verdict.reason for verdict in judge(one, rules=rule) if verdict.verdict == "violation"]
+
+
+def test_a_rule_of_bounds_alone_names_the_overflow_behind_an_address():
+    assert reasons_of(["out-of-bounds"], 32_768) == ["first * stride wraps around"]
+    assert reasons_of(["out-of-bounds", "race"], 32_768) == ["first * stride wraps around"]
+
+
+def test_an_address_outside_that_fits_its_width_names_no_overflow():
+    assert "wraps around" not in str(reasons_of(["out-of-bounds"], 30_000, room=1 << 20))
+    assert reasons_of(["out-of-bounds"], 30_000, room=1 << 20)

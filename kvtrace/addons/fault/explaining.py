@@ -419,7 +419,7 @@ def advice_on(evidence: Evidence) -> str:
 
 
 def _hint(violation: Verdict, evidence: Evidence) -> str | None:
-    texts = rule_texts([violation.rule, "overflow"])  # the cause of some addresses
+    texts = rule_texts([violation.rule])
     row = row_of(violation, evidence.call, StackRows())
     rules = {rule: RuleText(**text) for rule, text in texts.items()}
     match = evidence.fault.match
