@@ -34,7 +34,7 @@ from kvtrace.symbolic.prover import Given, Interval, Point, Ranges
 from kvtrace.symbolic.prover.digits import Shared, nothing
 from kvtrace.symbolic.terms import MOST_PROGRAMS, Atom, Substitution, Symbol, Term
 
-_ACTOR_KINDS: Final = frozenset({"program", "lane", "trip", "content", "unknown"})
+ACTOR_KINDS: Final = frozenset({"program", "lane", "trip", "content", "unknown"})
 """Kinds of symbols that have a separate value in each lane of each program."""
 
 Copy = tuple[Term, int, Sequence[Condition]]
@@ -103,7 +103,7 @@ class Question:
             low, high = ranges.of(symbol)
             interval = intervals.get((symbol.kind, symbol.key), (low, high))
             intervals[symbol.kind, symbol.key] = min(low, interval[0]), max(high, interval[1])
-            if symbol.kind in _ACTOR_KINDS and not shared(symbol):
+            if symbol.kind in ACTOR_KINDS and not shared(symbol):
                 key = ("other", position)
                 self._renamed[symbol] = Symbol(symbol.kind, key, symbol.low, symbol.high)
                 intervals[symbol.kind, key] = low, high
@@ -134,11 +134,7 @@ class Question:
 
     def _difference_condition(self, symbols: Sequence[Symbol]) -> Condition:
         """Return the condition that at least one of the symbols differs."""
-        inequalities = []
-        for symbol in symbols:
-            first, second = symbol.term, self._renamed[symbol].term
-            inequalities += [less(first, second), less(second, first)]
-        return disjunction(inequalities)
+        return are_different((symbol.term, self._renamed[symbol].term) for symbol in symbols)
 
     def both(self, condition: Condition) -> tuple[Condition, Condition]:
         """Return a condition on the first actor, and the same condition on the second."""
@@ -188,6 +184,13 @@ class Question:
             elif isinstance(atom, Choice):
                 defaults.update(dict.fromkeys(atom.condition.opaques(), 1))
         return term.value({**defaults, **point})
+
+
+def are_different(pairs: Iterable[tuple[Term, Term]]) -> Condition:
+    """Return the condition that the terms of at least one pair differ."""
+    return disjunction(
+        part for first, second in pairs for part in (less(first, second), less(second, first))
+    )
 
 
 def _renamed(condition: Condition, rename: Substitution, shared: Shared) -> Condition:

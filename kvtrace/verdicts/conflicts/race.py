@@ -30,6 +30,7 @@ from kvtrace.verdicts.conflicts.outcomes import (
 )
 from kvtrace.verdicts.conflicts.pairs import Pairs, evaluation, judged
 from kvtrace.verdicts.conflicts.parts import roles_of
+from kvtrace.verdicts.conflicts.published import Flags
 from kvtrace.verdicts.conflicts.race_evaluated import EvaluatedRaces
 from kvtrace.verdicts.conflicts.race_replay import by_results, replayed
 from kvtrace.verdicts.conflicts.releases import Exclusion, releases_of
@@ -70,7 +71,9 @@ class ProgramPairs(Pairs):
         self._actors = two_programs(bound.call.grid)
         self._roles = roles_of(bound.call.module)
         self.sharers = sharers_of(bound)
-        self._exclusion = Exclusion(bound.call.module, self.sharers, releases_of(bound))
+        releases = releases_of(bound)
+        self._exclusion = Exclusion(bound.call.module, self.sharers, releases)
+        self._flags = Flags(bound, self.sharers, releases, self._actors)
 
     def clashing(self) -> Iterator[tuple[Sharer, Sharer]]:
         """Yield each pair of accesses that race if they meet unordered, a writing access first."""
@@ -137,7 +140,9 @@ class ProgramPairs(Pairs):
             return NoConflict(
                 "affine", "a lock lets one program at a time do it", assumption=_LOCKS
             )
-        return search_pair(self._bound, left, right, self._actors, common)
+        return self._flags.order(left, right) or search_pair(
+            self._bound, left, right, self._actors, common
+        )
 
     def _loads_own_store(self, store: Sharer, load: Sharer) -> bool:
         """Return whether a program loads only what it has stored, equal in all programs."""

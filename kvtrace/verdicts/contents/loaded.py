@@ -157,14 +157,19 @@ class Contents:
         return min(int(np.min(numbers)), low), max(int(np.max(numbers)), high)
 
     def _numbers(self, access: Access) -> NDArray[Any] | None:
-        """Return the integers of an access's storage, None if unknown or the launch writes there.
+        """Return the integers of an access, None if unknown or the launch writes to them."""
+        tensor = self._tensor(access)
+        return None if tensor is None or self._is_written(tensor) else self.at_start(access)
+
+    def at_start(self, access: Access) -> NDArray[Any] | None:
+        """Return the integers that an access's storage has as the launch starts, None if unknown.
 
         Those of each contents of the call follow those of the one before.
         """
         tensor, size = self._tensor(access), access.element_bytes
         if tensor is None or size not in (1, 2, 4, 8) or tensor.dtype[0] not in _INTEGERS:
             return None
-        if tensor.storage.data is None or self._is_written(tensor):
+        if tensor.storage.data is None:
             return None
         phase = tensor.offset_bytes % size
         count = (tensor.storage.nbytes - phase) // size
