@@ -49,6 +49,9 @@ _MOST_PROGRAMS: Final = 1 << 20
 _MOST_PAIRS: Final = 1 << 12
 """Limit of pairs of a store and a read that are compared by formulas, for one storage."""
 
+#: The bytes of storages that are certainly and perhaps read first, or why they are not known.
+_Order = dict[Storage, tuple[ByteRanges, ByteRanges] | str]
+
 _UNDERIVED: Final = "an address could not be derived"
 
 
@@ -107,7 +110,7 @@ def effects_of(call: Call) -> CallEffects:
     call = with_index_contents(call)
     accesses = _Accesses(call, accessing_sites(call.module))
     failure, boxing = _observe(call, accesses)
-    order = None if failure else _order_in_programs(call, accesses)
+    order = {} if failure else _order_in_programs(call, accesses)
     return CallEffects(
         tuple(accesses.effect(storage, failure, order) for storage in accesses.storages),
         accesses.elsewhere or (bool(failure) and any(map(_stores_elsewhere, accesses.sites))),
@@ -375,14 +378,17 @@ class _Accesses(Observer):
             if bytes_.is_contested and not bytes_.is_all_first(storage.nbytes)
         ]
 
-    def effect(self, storage: Storage, failure: str | None, order: _Order | None) -> StorageEffect:
+    def effect(self, storage: Storage, failure: str | None, order: _Order) -> StorageEffect:
         """Return the effect on a storage; `failure` says why accesses may be missing."""
         bytes_, size, unseen = self._bytes[storage], storage.nbytes, self._unseen
         whole = ByteRanges.of(0, size)
         stored, may_store, why_stored = _bounds(bytes_.stored, bytes_.may_store, size)
         read, may_read, why_read = _bounds(bytes_.first, bytes_.may_read, size)
-        if order is not None and storage in order.storages:
-            read, may_read, why_read = order.bounds(storage, read, may_read, why_read)
+        match order.get(storage):
+            case str(problem):
+                why_read = why_read or problem
+            case (read, may_read):
+                why_read = ""
         if unseen is not None or bytes_.loses_stores or (failure and bytes_.stores):
             may_store = whole
         if unseen is not None or bytes_.lost - {"store"} or (failure and bytes_.loads):
@@ -419,36 +425,23 @@ class _Accesses(Observer):
         )
 
 
-class _Order(Struct, frozen=True, eq=False):
-    """The accesses to some storages in the order of each program; `problem`: why they are not."""
-
-    storages: Sequence[Storage]
-    listing: FirstReads
-    problem: str | None
-
-    def bounds(
-        self, storage: Storage, read: ByteRanges | None, may_read: ByteRanges, why: str
-    ) -> tuple[ByteRanges | None, ByteRanges, str]:
-        """Return the bytes certainly and perhaps read first, or those by formulas with a reason."""
-        if self.problem is not None:
-            return read, may_read, why or self.problem
-        try:
-            return *self.listing.bounds(storage), ""
-        except TooManyRanges:
-            return read, may_read, why or "it reads and stores too many ranges of bytes"
-
-
-def _order_in_programs(call: Call, accesses: _Accesses) -> _Order | None:
-    """Return accesses in the order of each program, None if no storage needs it."""
+def _order_in_programs(call: Call, accesses: _Accesses) -> _Order:
+    """Return what is read first in the order of each program, of the storages that need it."""
     storages = accesses.undecided()
     if not storages:
-        return None
+        return {}
     listing = FirstReads(call.arguments, storages, accesses.kinds)
     programs = prod(call.grid)
     if programs > _MOST_PROGRAMS:
-        return _Order(storages, listing, f"{programs:,} programs are too many to list")
+        return dict.fromkeys(storages, f"{programs:,} programs are too many to list")
     problem = run(call, [listing], range(programs), contents="all", lanes=MOST_LANES)
-    return _Order(storages, listing, problem)
+    order: _Order = {}
+    for storage in storages:
+        try:
+            order[storage] = listing.bounds(storage) if problem is None else problem
+        except TooManyRanges:
+            order[storage] = "it reads and stores too many ranges of bytes"
+    return order
 
 
 def _bounds(

@@ -293,12 +293,9 @@ class Follower:
         return moved
 
     def _anywhere(self, size: int, reason: str) -> Effect:
-        """Return the effect of accesses at places of a storage that are not known."""
         effect = self._anywheres.get((size, reason))
         if effect is None:
-            whole = ByteRanges.of(0, size)
-            effect = Effect(may_read=whole, may_write=whole, reason=reason)
-            self._anywheres[size, reason] = effect
+            effect = self._anywheres[size, reason] = Effect.anywhere(size, reason)
         return effect
 
     def _operate(self, event: Operated) -> None:

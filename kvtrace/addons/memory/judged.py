@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 
 import pyarrow as pa
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kvtrace.addons.memory.confirmations import evidence_by_line, is_recorded
 from kvtrace.addons.memory.effects import StorageEffect
@@ -21,7 +22,7 @@ from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.content import StackRows
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import Run, Trace
-from kvtrace.verdicts.verdict import Verdict, row_of
+from kvtrace.verdicts.verdict import Answer, Verdict, row_of
 
 # The rule `undeclared-write`: kernels' reads and writes, against what their source declares.
 #
@@ -165,44 +166,37 @@ def declared_verdicts(
         names = [call.arguments[index].name for index in effect.args]
         if not effect.may_write or not effect.stores:
             continue
-        yield _verdict(names, effect, declared)
+        answer, message = _judged(names, effect, declared)
+        verdict = Verdict(
+            DECLARED, answer, effect.stores[0].op, message, access="store", arg=names[0]
+        )
+        if answer == "unknown":
+            yield replace(verdict, reason=effect.reason)
+        else:
+            yield replace(verdict, method="followed")
 
 
-def _verdict(names: list[str], effect: StorageEffect, declared: Declaration) -> Verdict:
-    op, name = effect.stores[0].op, names[0]
+def _judged(names: list[str], effect: StorageEffect, declared: Declaration) -> tuple[Answer, str]:
+    """Return the verdict on what is done to a storage, and the sentence on it."""
+    name, lacking = names[0], _RESTORED[declared.source]
     if not any(map(declared.permits_write, names)):
-        return Verdict(
-            DECLARED, "violation", op,
-            f"{name} is written, and {_RESTORED[declared.source]}: Inductor takes it for an input "
-            "that stays as it is",
-            method="followed", access="store", arg=name,
-        )  # fmt: skip
-    if any(map(declared.permits_update, names)):
-        return _proven(op, name, declared)
-    if effect.unlisted_reads:
-        reason = f"which elements of {name} it reads before it stores them: {effect.reason}"
-        return Verdict(DECLARED, "unknown", op, f"not known is {reason}", reason=effect.reason,
-                       access="store", arg=name)  # fmt: skip
-    if effect.reads & effect.may_write:
-        return Verdict(
-            DECLARED, "violation", op,
-            f"{name} is read and then changed, and {_RESTORED[declared.source]}: each trial of the "
-            "autotuner changes what the next one reads, and the launch that follows",
-            method="followed", access="store", arg=name,
-        )  # fmt: skip
-    if effect.may_read & effect.may_write:
-        return Verdict(DECLARED, "unknown", op, f"not known is whether {name} is read before it is "
-                       f"changed: {effect.reason}", reason=effect.reason, access="store",
-                       arg=name)  # fmt: skip
-    return _proven(op, name, declared)
-
-
-def _proven(op: Any, name: str, declared: Declaration) -> Verdict:
+        return "violation", (
+            f"{name} is written, and {lacking}: Inductor takes it for an input that stays as it is"
+        )
+    if not any(map(declared.permits_update, names)):
+        if effect.unlisted_reads:
+            which = f"which elements of {name} it reads before it stores them"
+            return "unknown", f"not known is {which}: {effect.reason}"
+        if effect.reads & effect.may_write:
+            return "violation", (
+                f"{name} is read and then changed, and {lacking}: each trial of the autotuner "
+                "changes what the next one reads, and the launch that follows"
+            )
+        if effect.may_read & effect.may_write:
+            which = f"whether {name} is read before it is changed"
+            return "unknown", f"not known is {which}: {effect.reason}"
     what = "mutated_arg_names" if declared.source == "inductor" else "its autotuner's lists"
-    return Verdict(
-        DECLARED, "proven", op, f"what is done to {name} is as {what} says", method="followed",
-        access="store", arg=name,
-    )  # fmt: skip
+    return "proven", f"what is done to {name} is as {what} says"
 
 
 def findings_of(trace: Trace, run: Run, *, named: bool) -> Mapping[str, pa.Table] | None:

@@ -14,7 +14,6 @@ from kvtrace.addons.memory.given_storages import CallStorage
 from kvtrace.addons.memory.lives import Birth
 from kvtrace.addons.memory.operator_effects import (
     SHARING,
-    UNINITIALIZED,
     Operator,
     OperatorTensor,
     operator_effects,
@@ -23,7 +22,6 @@ from kvtrace.addons.memory.states import Effect
 from kvtrace.evaluate import TensorArgument
 from kvtrace.figures.lines import is_plumbing, place_of
 from kvtrace.ir.locations import Frame
-from kvtrace.metrics.byte_ranges import ByteRanges
 from kvtrace.recorded_calls.recorded import Call, KnownLaunches, UnreadyCall, calls_of
 from kvtrace.schema.trace import Run, Trace
 
@@ -31,12 +29,9 @@ from kvtrace.schema.trace import Run, Trace
 class Places:
     """Names of operators, and the lines that called them and generated code, of a run."""
 
-    def __init__(self, trace: Trace, run: Run) -> None:
-        """Read operators, allocations and stacks. Errors as `Trace.table`."""
-        rows = trace.table("operators", (run,), ["operator_id", "name", "stack_id"]).to_pylist()
-        self._operators = {
-            row["operator_id"]: (row["name"] or "?", row["stack_id"]) for row in rows
-        }
+    def __init__(self, trace: Trace, run: Run, operators: Mapping[int, Operator]) -> None:
+        """Read allocations and stacks. Errors as `Trace.table`."""
+        self._operators = operators
         table = trace.table("allocations", (run,), ["record", "stack_id"])
         self._allocation_stacks = dict(
             zip(table["record"].to_pylist(), table["stack_id"].to_pylist(), strict=True)
@@ -64,20 +59,20 @@ class Places:
         """
         if not birth.is_by_operator:
             return self._line(self._allocation_stacks.get(birth.row))
-        name, stack_id = self._operators.get(birth.row, ("?", None))
-        return self._line(stack_id) if _base(name) in UNINITIALIZED else ""
+        operator = self._operators.get(birth.row, _UNNAMED)
+        return self._line(operator.stack_id) if operator.is_empty else ""
 
     def operator(self, operator_id: int) -> str:
         """Return an operator's name and place: that of its first call, except for empty memory."""
-        name, stack_id = self._operators.get(operator_id, ("?", None))
-        place = self._at(stack_id)
-        if not place or _base(name) in UNINITIALIZED:
-            return f"{_said(name)}{place}"
-        return f"{_said(name)} (first called{place})"
+        operator = self._operators.get(operator_id, _UNNAMED)
+        name, place = _said(operator.name), self._at(operator.stack_id)
+        return (
+            f"{name}{place}" if not place or operator.is_empty else f"{name} (first called{place})"
+        )
 
     def frames(self, operator_id: int) -> list[Frame]:
         """Return the frames of an operator's first call, from the program's innermost line on."""
-        return self._own_frames(self._operators.get(operator_id, ("?", None))[1])
+        return self._own_frames(self._operators.get(operator_id, _UNNAMED).stack_id)
 
     def birth_frames(self, birth: Birth) -> list[Frame]:
         """Return the frames that made a storage, from the program's innermost line on."""
@@ -100,6 +95,10 @@ class Places:
     def _line(self, stack_id: int | None) -> str:
         place = place_of(self._frames.get(stack_id) or ())
         return "" if place is None else place.short
+
+
+#: An operator that the table lacks.
+_UNNAMED: Final = Operator("?", (), operator_effects("?", ()))
 
 
 def _base(name: str) -> str:
@@ -126,9 +125,13 @@ class JudgedCall(Struct, frozen=True):
 
     call: Call | None
     storages: tuple[CallStorage, ...]
-    effects: Mapping[int, StorageEffect] = {}
-    """Effects by the argument of the `CallStorage`."""
     elsewhere: bool = False
+
+    @property
+    def effects(self) -> dict[int, StorageEffect]:
+        """Effects that are derived, by the argument of the `CallStorage`."""
+        of = {storage.argument: storage.effect for storage in self.storages}
+        return {key: effect for key, effect in of.items() if isinstance(effect, StorageEffect)}
 
 
 class RunMemory:
@@ -152,7 +155,7 @@ class RunMemory:
         columns = ["operator_id", "name", "tensors", "stack_id"]
         rows = trace.table("operators", (run,), columns).to_pylist()
         self.operators = {row["operator_id"]: _operator(row) for row in rows}
-        self.places = Places(trace, run)
+        self.places = Places(trace, run, self.operators)
         self._by_effect: dict[Effect, JudgedCall] = {}
 
     def at(self, call_id: int, seq: int | None) -> JudgedCall:
@@ -187,7 +190,7 @@ def _judged_call(call: Call | UnreadyCall, arguments: Sequence[Mapping[str, Any]
             tuple(
                 CallStorage(
                     position, position, argument["offset_bytes"] or 0, argument["storage_bytes"],
-                    _anything(argument["storage_bytes"], call.reason),
+                    Effect.anywhere(argument["storage_bytes"], call.reason),
                 )
                 for position, argument in enumerate(addressed)
                 if argument["storage_bytes"]
@@ -195,7 +198,6 @@ def _judged_call(call: Call | UnreadyCall, arguments: Sequence[Mapping[str, Any]
         )  # fmt: skip
     positions = {argument["name"]: position for position, argument in enumerate(addressed)}
     storages: list[CallStorage] = []
-    effects: dict[int, StorageEffect] = {}
     of_call = effects_of(call)
     foreign = foreign_values(of_call.boxing, of_call.storages) if of_call.boxing else {}
     for effect in of_call.storages:
@@ -221,8 +223,7 @@ def _judged_call(call: Call | UnreadyCall, arguments: Sequence[Mapping[str, Any]
                 Uses(call, effect, of_call.storages) if effect.loads else None,
             )
         )
-        effects[index] = effect
-    return JudgedCall(call, tuple(storages), effects, of_call.elsewhere)
+    return JudgedCall(call, tuple(storages), of_call.elsewhere)
 
 
 def _judged_launches(
@@ -246,11 +247,6 @@ def _judged_launches(
         call, _ = known.call(None)
         return _judged_call(call, arguments), launches
     return first, launches if len(contents.sets) > 1 else {}
-
-
-def _anything(size: int, reason: str) -> Effect:
-    whole = ByteRanges.of(0, size)
-    return Effect(may_read=whole, may_write=whole, reason=reason)
 
 
 def _operator(row: Mapping[str, Any]) -> Operator:

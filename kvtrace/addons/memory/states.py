@@ -40,6 +40,12 @@ class Effect(Struct, frozen=True, eq=False):
     may_write: ByteRanges = msgspec.field(default_factory=ByteRanges)
     reason: str = ""
 
+    @staticmethod
+    def anywhere(size: int, reason: str) -> Effect:
+        """Return the effect of accesses at places of a storage that are not known."""
+        whole = ByteRanges.of(0, size)
+        return Effect(may_read=whole, may_write=whole, reason=reason)
+
     def moved(self, by: int, size: int) -> Effect:
         """Return the effect `by` bytes farther on, in a storage of `size` bytes."""
         whole = ByteRanges.of(0, size)

@@ -118,17 +118,15 @@ def async_copy(walk: Walk, op: Op) -> None:
 
 @meaning("tt.load")
 def load(walk: Walk, op: Op) -> None:
-    """Record a load, and set the result to the memory's content, or `other` in masked lanes."""
-    pointer = walk.formula(op.operand("pointer"))
-    if isinstance(pointer, BlockPointer):
-        load_block(walk, op, pointer)
-        return
-    mask, other = _mask(walk, op), op.optional("other")
-    value = op.results[0]
+    """Record a load, and set the result to the memory's content, or `other` in masked lanes.
+
+    The padding of a block pointer in lanes outside is unknown.
+    """
+    value, other = op.results[0], op.optional("other")
+    pointer, mask = _places(walk, op, value)
     accesses = walk.record_accesses(
-        op, "load", walk.pointer(op.operand("pointer")), mask, bytes_in_memory(value.type),
-        shape_of(value.type), value=value,
-    )  # fmt: skip
+        op, "load", pointer, mask, bytes_in_memory(value.type), shape_of(value.type), value=value
+    )
     fill = None if other is None else walk.formula(other)
     walk.set(value, loaded(walk, op, value, accesses, mask, fill))
 
@@ -138,17 +136,15 @@ def _mask(walk: Walk, op: Op) -> Condition:
     return TRUE if mask is None else walk.condition(mask)
 
 
-def load_block(walk: Walk, op: Op, pointer: BlockPointer) -> None:
-    """Record a load through a block pointer; the padding in lanes outside is unknown."""
+def _places(walk: Walk, op: Op, value: Value) -> tuple[Pointer, Condition]:
+    """Return the pointers and the mask of a load or store of a value, also of a block's."""
     from kvtrace.symbolic.meanings.tt_blocks import block_access, checked_axes
 
-    value = op.results[0]
+    pointer = walk.formula(op.operand("pointer"))
+    if not isinstance(pointer, BlockPointer):
+        return walk.pointer(op.operand("pointer")), _mask(walk, op)
     size = pointee_bytes(op.operand("pointer").type)
-    block, mask = block_access(pointer, shape_of(value.type), size, checked_axes(op))
-    accesses = walk.record_accesses(
-        op, "load", block, mask, bytes_in_memory(value.type), shape_of(value.type), value=value
-    )
-    walk.set(value, loaded(walk, op, value, accesses, mask, None))
+    return block_access(pointer, shape_of(value.type), size, checked_axes(op))
 
 
 def loaded(
@@ -197,21 +193,9 @@ def _filled(walk: Walk, op: Op, value: Value, fill: Formula | None) -> Term:
 def store(walk: Walk, op: Op) -> None:
     """Record a store, also through a block pointer."""
     value = op.operand("value")
-    pointer = walk.formula(op.operand("pointer"))
-    if isinstance(pointer, BlockPointer):
-        from kvtrace.symbolic.meanings.tt_blocks import block_access, checked_axes
-
-        target, mask = block_access(
-            pointer,
-            shape_of(value.type),
-            pointee_bytes(op.operand("pointer").type),
-            checked_axes(op),
-        )
-    else:
-        target = walk.pointer(op.operand("pointer"))
-        mask = _mask(walk, op)
+    pointer, mask = _places(walk, op, value)
     walk.record_accesses(
-        op, "store", target, mask, bytes_in_memory(value.type), shape_of(value.type), value=value
+        op, "store", pointer, mask, bytes_in_memory(value.type), shape_of(value.type), value=value
     )
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from kvtrace.addons.memory.judged import findings_of
 from kvtrace.addons.memory.lives import Birth
-from kvtrace.addons.memory.run_memory import Places, RunMemory
+from kvtrace.addons.memory.run_memory import RunMemory
 from kvtrace.schema.errors import DamagedFile
 from tests.addons.memory import hand_made
 from tests.addons.memory.hand_made import A, B, tensor
@@ -25,7 +25,7 @@ def places(tmp_path_factory):
             ("allocation", 20, None, B, 400, 7),
         ],
     )
-    return Places(trace, trace.runs[0])
+    return RunMemory(trace, trace.runs[0]).places
 
 
 @pytest.mark.parametrize(
