@@ -8,13 +8,13 @@ import tempfile
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from html import escape
-from importlib import import_module
 from itertools import product
 from pathlib import Path
 from typing import Final
 
 from docs_site.demo import TRACE
 from docs_site.repository import ROOT
+from docs_site.screenshots import NAMES, Shot, pictures
 from kvtrace.cli import main
 
 PICTURES: Final = ROOT / "docs/demo"
@@ -81,7 +81,6 @@ SCREENS: Final[dict[str, Screen | Terminal]] = {
 
 def take_screenshots() -> list[Path]:
     """Write a picture of each report's first screen, per width and theme; return the paths."""
-    screenshots = import_module("kvtrace.converters.report.frontend.screenshots")
     PICTURES.mkdir(exist_ok=True)
     paths = []
     with tempfile.TemporaryDirectory(prefix="kvtrace-pictures-") as folder:
@@ -92,15 +91,14 @@ def take_screenshots() -> list[Path]:
                 screen.write(page)
             for width, scheme in product(screen.widths, ("light", "dark")):
                 path = PICTURES / f"{name}-{width}-{scheme}.png"
-                shot = screenshots.Shot(page, screen.address, scheme, width, screen.height)
-                path.write_bytes(*screenshots.pictures([shot]))
+                shot = Shot(page, screen.address, scheme, width, screen.height)
+                path.write_bytes(*pictures([shot]))
                 paths.append(path)
     return paths
 
 
 if __name__ == "__main__":
-    browsers = import_module("kvtrace.converters.report.frontend.screenshots").NAMES
-    if not any(map(shutil.which, browsers)):
+    if not any(map(shutil.which, NAMES)):
         sys.exit("no browser is on PATH: the pictures stay as they are")
     for picture in take_screenshots():
         print(picture.relative_to(ROOT), f"{picture.stat().st_size:,} bytes")

@@ -22,8 +22,8 @@ import numpy as np
 import pytest
 
 import kvtrace
+from docs_site.screenshots import Shot, pictures
 from kvtrace.cli import main
-from kvtrace.converters.report.frontend.screenshots import Shot, pictures
 from tests.converters.page_layout import SCHEMES, WINDOWS
 from tests.gpu.portable_trace import portable_trace
 
