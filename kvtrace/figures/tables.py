@@ -185,7 +185,7 @@ _RUN: Final = "run_name"
 #: takes milliseconds.
 _MOST_READ: Final = 1 << 15
 #: Views that become tables: of few rows, or with as many rows as a table that is read into memory.
-_SMALL_VIEWS: Final = ("holding", "compiling", "between_trials")
+_SMALL_VIEWS: Final = ("compiling", "between_trials")
 _VIEWS_OF_TABLES: Final = {"launch_times": "launches", "execution_times": "gpu_kernels"}
 _LAST_COMPILING: Final = "SELECT coalesce(max(seq), -1) FROM compiling"
 #: The last execution of a trial.
@@ -194,17 +194,7 @@ _LAST_TRIAL: Final = """
         (SELECT max(p.record) FROM placed p JOIN tuning t
             ON t.run = p.run AND t.seq = p.launch_seq)), -1)
 """
-#: Number of launches up to the last launch of autotuners and warm-ups, over all runs.
-_LAUNCHES_UNTIL_LAST_TRIAL: Final = """
-    SELECT coalesce(sum(newest + 1), 0)
-    FROM (SELECT max(seq) AS newest FROM tuning GROUP BY run)
-"""
-#: Most launches up to the last trial, over all runs, for which a SQL window may use memory.
-_MOST_HELD: Final = 1 << 18
 _COLUMNS_OF_HOLDING: Final = ("seq", "call_id", "phase", "enter", "exit", "thread", "weight")
-_NO_HOLDING: Final = """
-    SELECT run, seq, call_id, phase, "enter", "exit", thread, weight FROM launches LIMIT 0
-"""
 _ANY_TRIAL: Final = f"SELECT 1 FROM ({VIEWS['tuning']}) LIMIT 1"  # noqa: S608
 
 
@@ -442,11 +432,8 @@ def _make_views(times: _Times, trace: Trace, runs: Sequence[Run], views: Sequenc
             text = launch_times(_number(database, _LAST_COMPILING))
         elif name == "execution_times" and times.has_trials:
             text = execution_times(_number(database, _LAST_TRIAL))
-        if name == "holding" and _number(database, _LAUNCHES_UNTIL_LAST_TRIAL) > _MOST_HELD:
-            database.execute(f"CREATE TABLE holding AS {_NO_HOLDING}")
-            database.register("rows", _holding_launches(trace, runs))
-            database.execute("INSERT INTO holding BY NAME FROM rows")
-            database.unregister("rows")
+        if name == "holding":
+            add_rows(database, "holding", _holding_launches(trace, runs))
         elif name in _SMALL_VIEWS or _VIEWS_OF_TABLES.get(name) in times.read:
             database.execute(f"CREATE TABLE {name} AS {text}")
         else:
@@ -460,7 +447,7 @@ def _number(database: duckdb.DuckDBPyConnection, query: str) -> int:
 
 
 def _holding_launches(trace: Trace, runs: Sequence[Run]) -> pa.Table:
-    """Return the rows of the view `holding`, computed by reading launches in pieces."""
+    """Return the rows of the view `holding`, for which a window in SQL would hold all launches."""
     filtered: list[pa.Table] = []
     for run in runs:
         holding = HoldingTrials()

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtrace.figures import tables
 from kvtrace.figures.part_figures import PartFigures
 from kvtrace.figures.times import compiling_launches, host_times
 from kvtrace.schema.launch_flags import HoldingTrials
@@ -102,10 +101,7 @@ def test_gap_before_a_tuning_launch_is_not_attributed_to_launching(tuned):
     assert gap.parts_ns["compile"] == 800_000
 
 
-@pytest.mark.parametrize("most", [0, 1 << 18])
-def test_launches_that_tune_are_found_at_the_end_of_a_run(tuned, monkeypatch, most):
-    monkeypatch.setattr(tables, "_MOST_HELD", most)
-
+def test_launches_that_tune_are_found_at_the_end_of_a_run(tuned):
     found = compiling_launches(tuned.trace, tuned.runs[0])
 
     assert found["seq"].to_pylist() == [3]
