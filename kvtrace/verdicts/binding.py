@@ -370,11 +370,11 @@ class BoundCall:
         kind = tensor.dtype[0] if isinstance(tensor, TensorArgument) else ""
         if use.purpose == "signed index":
             return kind == "i"
-        is_stored = use.purpose == "index" and use.value is stored_index(
-            use.access.op, self.call.module
-        )
-        hashes = hashing_ops(self.call.module) if is_stored and kind == "u" else frozenset()
-        return use.arithmetic.op.index not in hashes
+        if kind != "u" or use.purpose != "index":
+            return True
+        module = self.call.module
+        is_stored = use.value is stored_index(use.access.op, module)
+        return not (is_stored and use.arithmetic.op.index in hashing_ops(module))
 
     def has_ideal_address(self, access: Access) -> bool:
         """Return whether equal addresses are equal offsets: they are far from 2^64 bytes apart."""
