@@ -12,7 +12,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kvtrace.converters.diff.added import earlier_stages
-from kvtrace.converters.diff.code import NUMBER, first_stages
+from kvtrace.converters.diff.code import NUMBER, first_stages, stripped_lines
 from kvtrace.converters.diff.model import CountChange, StageDifference
 from kvtrace.converters.diff.variant import Variant
 from kvtrace.converters.disassembly import TOOLS, disassembler, listings
@@ -218,7 +218,6 @@ def _stage_difference(
 
 #: Attributes that only name an op.
 _NAME_ATTRIBUTES: Final = frozenset({"sym_name", "arg_attrs"})
-_LOCATION: Final = re.compile(r"\s*\bloc\(.*$")
 _VALUE: Final = re.compile(r"[%^@][\w$.\-]+(?::\d+|#\d+)?")
 _ALIAS: Final = re.compile(r"^(#\w+) = (.*)$")
 _LINE: Final = re.compile(
@@ -317,8 +316,7 @@ def _ops_of_lines(text: str) -> Iterable[_PlacedOp]:
     """Yield the ops of a text that has one op per line and indents nested ops."""
     aliases: dict[str, str] = {}
     enclosing: list[tuple[int, str]] = []
-    for line in text.splitlines():
-        line = _LOCATION.sub("", line).rstrip()
+    for line in stripped_lines("mlir", text):
         if (alias := _ALIAS.match(line)) is not None:
             aliases[alias[1]] = alias[2]
             continue
