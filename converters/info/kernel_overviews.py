@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from kvtrace.converters.info.info import KernelOverview, Message, RunOverview
 from kvtrace.converters.notes import unevaluated_notes
-from kvtrace.figures.device_time import DeviceTime
+from kvtrace.figures.device_time import KERNEL_NUMBER, DeviceTime
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.kernels import FURTHER, KERNEL_FIGURES, LAUNCHED, added_up
 from kvtrace.figures.launch_costs import LaunchCost
@@ -49,9 +49,7 @@ def _kernels_query(variant: str, call: str) -> str:
     """Return the query of the kernels' overviews, given SQL of the ids of variants and calls."""
     return f"""
     WITH named AS (
-        SELECT *, {variant} AS variant, dense_rank() OVER (
-            ORDER BY coalesce(module, ''), coalesce(name, ''), coalesce(source, '')) AS kernel
-        FROM kernels
+        SELECT *, {variant} AS variant, {KERNEL_NUMBER} AS kernel FROM kernels
     ), called AS (
         SELECT kernel, count(DISTINCT call) AS calls, {added_up(LAUNCHED)} FROM (
             SELECT n.kernel, {call} AS call, t.*
