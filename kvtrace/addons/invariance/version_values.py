@@ -29,7 +29,7 @@ from kvtrace.addons.invariance.launches import (
     positions_of_leading,
     read_positions,
 )
-from kvtrace.addons.invariance.witness import Witness, differing_element
+from kvtrace.addons.invariance.witness import Witness, bits_of, differing_element
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.evaluate.shadows.errors.analysis import Deviations
 from kvtrace.evaluate.shadows.errors.exact_values import ExactValues, exact_values
@@ -223,13 +223,8 @@ def _result_and_mask(
         if result is None:
             return None
         results.append((result, before))
-    is_unchanged = np.logical_and(*(_bits(after) == _bits(before) for after, before in results))
-    values = results[0][0].reshape(-1)
-    return values, ~is_unchanged.reshape(-1, values.itemsize).all(axis=-1)
-
-
-def _bits(array: NDArray[Any]) -> NDArray[np.uint8]:
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    is_unchanged = np.logical_and(*(bits_of(after) == bits_of(before) for after, before in results))
+    return results[0][0].reshape(-1), ~is_unchanged.reshape(-1)
 
 
 def _integer_contents(versions: VersionCalls, inputs: Inputs) -> dict[int, NDArray[Any]] | None:

@@ -320,7 +320,7 @@ def differing_element(
     All NaNs are equal. The row's number is appended to `second` if that ends in "row".
     """
     first_row, rows = (array.reshape(len(array), -1) for array in (compared_row, other_rows))
-    differs = _bits_of(first_row) != _bits_of(rows)
+    differs = bits_of(first_row) != bits_of(rows)
     with np.errstate(invalid="ignore"):
         values = [array.astype(np.float64) for array in (first_row, rows)]
         nans = [np.isnan(array) for array in values]
@@ -338,8 +338,8 @@ def differing_element(
     )  # fmt: skip
 
 
-def _bits_of(array: NDArray[Any]) -> NDArray[Any]:
-    """Return the elements of a matrix as unsigned integers of their width."""
+def bits_of(array: NDArray[Any]) -> NDArray[Any]:
+    """Return elements as unsigned integers of their width."""
     whole = np.ascontiguousarray(array)
     return whole.view(f"u{whole.dtype.itemsize}")
 
