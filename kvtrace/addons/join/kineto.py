@@ -149,6 +149,7 @@ class Annotations:
 
     Attributes:
         run_id: The run.
+        facts: The arguments to add to events of its calls.
         done: Counts of "kernels" and "operators" with added facts, and of "inserted" operators.
         calls: External id of an operator → call id of the kernel that it launched.
         alone: Correlation id of a kernel without an operator → its call id.
@@ -167,7 +168,7 @@ class Annotations:
         calls, grades = rows["call_id"].to_pylist(), rows["grade"].to_pylist()
         graphs = rows["graph_id"].to_pylist()
         self._matches = dict(zip(keys, zip(calls, grades, graphs, strict=True), strict=True))
-        self._facts = facts
+        self.facts = facts
         self.run_id = run.run_id
         self.done: Counter[str] = Counter()
         self.calls: dict[int, int] = {}
@@ -179,16 +180,12 @@ class Annotations:
         if match is None:
             return {}
         call, grade, _ = match
-        return {**self._facts.of(call), **({"kvtrace grade": grade} if grade else {})}
+        return {**self.facts.of(call), **({"kvtrace grade": grade} if grade else {})}
 
     def call_of(self, key: _Key) -> int | None:
         """Return the call id of an execution; None if it is unknown or a graph's replay."""
         match = self._matches.get(key)
         return None if match is None or match[2] is not None else match[0]
-
-    def arguments(self, call: int) -> dict[str, Any]:
-        """Return the arguments to add to events of a call."""
-        return self._facts.of(call)
 
     def check(self, path: Path) -> None:
         """Raise BadSetting if no kernel of the file `path` got facts."""
@@ -279,12 +276,12 @@ def _annotated(event: Any, base: int, annotations: Annotations) -> Iterator[Any]
         call = annotations.calls.get(integer(args.get("External id")))
         if call is not None:
             annotations.done["operators"] += 1
-            yield {**event, "args": {**args, **annotations.arguments(call)}}
+            yield {**event, "args": {**args, **annotations.facts.of(call)}}
             return
     call = annotations.alone.get(integer(args.get("correlation"))) if category in _DRIVER else None
     if call is not None and (span := _begin_and_duration(event)) is not None:
         annotations.done["inserted"] += 1
-        yield _operator(event, span, annotations.arguments(call))
+        yield _operator(event, span, annotations.facts.of(call))
     yield event
 
 

@@ -24,10 +24,7 @@ def spark_sql(text: str, names: Collection[str]) -> str:
         BadQuery: the statement is not correct, writes, reads other tables or files, or calls a
             function that sqlglot does not know, such as those that call Java.
     """
-    try:
-        statements = [parsed for parsed in sqlglot.parse(text, read="duckdb") if parsed is not None]
-    except SqlglotError as problem:
-        raise BadQuery(f"the SQL cannot be read: {_first_line(problem)}") from problem
+    statements = _statements(text)
     if len(statements) != 1:
         raise BadQuery(f"the query must be one SQL statement, but has {len(statements)}.")
     statement = statements[0]
@@ -45,25 +42,20 @@ def spark_sql(text: str, names: Collection[str]) -> str:
 
 def names_in(text: str) -> set[str]:
     """Return the names, in lower case, of tables that SQL reads; BadQuery if it is not valid."""
+    statements = _statements(text)
+    return {table.name.lower() for one in statements for table in one.find_all(exp.Table)}
+
+
+def _statements(text: str) -> list[exp.Expr]:
     try:
-        tables = [
-            table
-            for statement in sqlglot.parse(text, read="duckdb")
-            if statement
-            for table in _tables_read(statement)
-        ]
+        return [parsed for parsed in sqlglot.parse(text, read="duckdb") if parsed is not None]
     except SqlglotError as problem:
         raise BadQuery(f"the SQL cannot be read: {_first_line(problem)}") from problem
-    return {table.name.lower() for table in tables}
-
-
-def _tables_read(statement: exp.Expr) -> list[exp.Table]:
-    return list(statement.find_all(exp.Table))
 
 
 def _refuse_other_tables(statement: exp.Expr, names: Collection[str]) -> None:
     aliases = {table.alias.lower() for table in statement.find_all(exp.CTE)}
-    for table in _tables_read(statement):
+    for table in statement.find_all(exp.Table):
         is_plain_name = (
             isinstance(table.this, exp.Identifier) and not table.db and not table.catalog
         )
