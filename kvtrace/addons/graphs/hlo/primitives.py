@@ -169,9 +169,9 @@ def _checked_value(value: Any, dtype: Dtype) -> Any:
     return whole
 
 
-def iota(shape: Shape, axis: int, dtype: Dtype = INT32) -> Tensor:
-    """Return a tensor whose elements are their positions along an axis."""
-    return current().emit("iota", (), shape, dtype, {"iota_dimension": axis})
+def iota(shape: Shape, axis: int) -> Tensor:
+    """Return a tensor of int32 whose elements are their positions along an axis."""
+    return current().emit("iota", (), shape, INT32, {"iota_dimension": axis})
 
 
 # -- elementwise ------------------------------------------------------------------------------
@@ -372,13 +372,13 @@ def dot_general(
     x: Tensor,
     y: Tensor,
     contracting: tuple[tuple[int, ...], tuple[int, ...]],
-    batching: tuple[tuple[int, ...], tuple[int, ...]] = ((), ()),
-    dtype: Dtype | None = None,
+    batching: tuple[tuple[int, ...], tuple[int, ...]],
+    dtype: Dtype,
 ) -> Tensor:
     """Return sums of products over contracting axes, for each position along batching axes.
 
     The axes are pairs: those of `x` and those of `y`. The result has the batching axes, then the
-    other axes of `x`, then those of `y`. `dtype` is the type of the sums, by default that of `x`.
+    other axes of `x`, then those of `y`. `dtype` is the type of the sums.
 
     Raises:
         ShapeMismatch: Paired axes have different extents.
@@ -400,8 +400,7 @@ def dot_general(
         "lhs_contracting_dimensions": contracting[0],
         "rhs_contracting_dimensions": contracting[1],
     }
-    sum_type = x.dtype if dtype is None else dtype
-    return current().emit("dot_general", (x, y), batch + x_rest + y_rest, sum_type, attributes)
+    return current().emit("dot_general", (x, y), batch + x_rest + y_rest, dtype, attributes)
 
 
 def _others(shape: Shape, axes: tuple[int, ...]) -> Shape:

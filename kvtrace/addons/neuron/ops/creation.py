@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.addons.neuron import dtypes
-from kvtrace.addons.neuron.buffers import Buffer, buffer_of
+from kvtrace.addons.neuron.buffers import buffer_of
 from kvtrace.addons.neuron.indices import PartitionSize
 from kvtrace.addons.neuron.machine import current
 from kvtrace.addons.neuron.recorder import Execution
@@ -15,26 +15,21 @@ from kvtrace.addons.neuron.tensors import Tensor
 def ndarray(shape: Any, dtype: Any, buffer: Any = None, name: str = "", **placement: Any) -> Tensor:
     """Return a new, uninitialized tensor, by default in SBUF."""
     del placement
-    return _allocated(shape, dtype, buffer_of(buffer), name)
-
-
-def _allocated(shape: Any, dtype: Any, buffer: Buffer, name: str, raw: Any = None) -> Tensor:
-    run = current()
+    run, memory_kind = current(), buffer_of(buffer)
     sizes_given = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
     partition_dimensions = [
         dimension for dimension, size in enumerate(sizes_given) if isinstance(size, PartitionSize)
     ]
     plain_shape = tuple(int(size) for size in sizes_given)
-    if buffer.space != "hbm" and len(plain_shape) == 1:
+    if memory_kind.space != "hbm" and len(plain_shape) == 1:
         plain_shape = (*plain_shape, 1)
     memory = run.allocate(
-        buffer.space,
+        memory_kind.space,
         plain_shape,
         dtypes.as_dtype(dtype),
         partition=partition_dimensions[0] if partition_dimensions else 0,
         name=name,
-        shared=buffer.shared,
-        raw=raw,
+        shared=memory_kind.shared,
     )
     return run.tensor(memory)
 
