@@ -1,6 +1,7 @@
 """Conversion of values to the exact columns of a table, strict to write and tolerant to read."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
@@ -64,8 +65,16 @@ def batch_of_rows(table: Table, rows: Iterable[Mapping[str, Any]]) -> pa.RecordB
     row_list = list(rows)
     _refuse_unknown(table, set().union(*row_list))
     return batch_of_columns(
-        table, {column.name: [row.get(column.name) for row in row_list] for column in table.columns}
+        table, {column.name: _values(row_list, column.name) for column in table.columns}
     )
+
+
+def _values(rows: Sequence[Mapping[str, Any]], name: str) -> list[Any]:
+    """Return the values of a column, None where a row has none."""
+    try:
+        return list(map(itemgetter(name), rows))  # as most columns: every row has a value
+    except KeyError:
+        return [row.get(name) for row in rows]
 
 
 def conformed(table: Table, rows: pa.Table) -> pa.Table:

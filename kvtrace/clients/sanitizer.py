@@ -11,7 +11,7 @@ from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.binding import Budget
 from kvtrace.verdicts.judge import judge_launches
 from kvtrace.verdicts.rules.table import RULES, chosen_rules, rule_texts
-from kvtrace.verdicts.verdict import row_of, unjudged_row
+from kvtrace.verdicts.verdict import rows_of, unjudged_row
 
 
 class Sanitizer(ClientByCall):
@@ -45,7 +45,7 @@ class Sanitizer(ClientByCall):
             self._add_unjudged(call, str(UnfitOp(call.kernel, error)))
             return
         stacks = StackRows()
-        rows = [row_of(v, call, stacks, RULES[v.rule].severity) for v in verdicts]
+        rows = rows_of(((v, RULES[v.rule].severity) for v in verdicts), call, stacks)
         self.add(call.call_id, CallResults({"findings": rows}, stacks))
 
     def programs(self, extents: tuple[int, int, int]) -> Sequence[int] | None:

@@ -10,16 +10,20 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kvtrace.ir import Frame, Module, Op, source_stack
+from kvtrace.ir import Module, Op, source_stack
 from kvtrace.ir.flow import enclosing_ops
 from kvtrace.ir.model import once_per_module
 from kvtrace.ir.ops import LOOPS
 from kvtrace.ir.stacks import OpStacks
-from kvtrace.schema.content import StackRows
+from kvtrace.schema.content import Stack, StackRows
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.observe import FailedAssertion, OutOfBounds
     from kvtrace.recorded_calls.recorded import Call
+
+_JSON: Final = json.JSONEncoder(default=str).encode
+#: The columns of a finding that identify it, beside its call and source locations.
+_IDENTIFYING: Final = ("rule", "verdict", "op_index", "arg", "other_op_index")
 
 #: The rule whose row reports a call that cannot be judged.
 _ACCESSES: Final = "out-of-bounds"
@@ -108,31 +112,50 @@ def worst_by_op(verdicts: Iterable[Verdict | None]) -> list[Verdict]:
 def row_of(
     verdict: Verdict, call: Call, stacks: StackRows, severity: Severity = "error"
 ) -> dict[str, Any]:
-    """Return a verdict as a row of the table `findings`.
+    """Return a verdict as a row of the table `findings`, as `rows_of`."""
+    return rows_of([(verdict, severity)], call, stacks)[0]
+
+
+def rows_of(
+    judged: Iterable[tuple[Verdict, Severity]], call: Call, stacks: StackRows
+) -> list[dict[str, Any]]:
+    """Return verdicts as rows of the table `findings`.
 
     Args:
-        verdict: the verdict on one op of the call.
+        judged: verdicts on ops of the call, each with its rule's severity, used if it is violated.
         call: the call that was judged.
-        stacks: receives the op's source stack.
-        severity: the severity of the rule, used if it is violated.
+        stacks: receives the ops' source stacks.
 
     """
-    op_stacks, frames = _op_stacks(call.module), source_stack(verdict.op)
+    head, tail = _call_texts(call)
+    rows = []
+    for verdict, severity in judged:
+        row = _row_of(verdict, call, stacks, severity)
+        columns = _JSON([row[name] for name in _IDENTIFYING])
+        locations = _op_facts(call.module).of(verdict.op).locations
+        identity = f"{head}, {columns}, {locations}, {tail}"
+        rows.append(row | {"finding_id": hashlib.sha256(identity.encode()).hexdigest()[:32]})
+    return rows
+
+
+def _row_of(verdict: Verdict, call: Call, stacks: StackRows, severity: Severity) -> dict[str, Any]:
+    op_facts = _op_facts(call.module)
+    facts = op_facts.of(verdict.op)
     x, y, z = verdict.program or (None, None, None)
     other_x, other_y, other_z = verdict.other_program or (None, None, None)
     other_op = verdict.other_op
-    row = {
+    return {
         "call_id": call.call_id,
         "op_index": verdict.op.index,
         "rule": verdict.rule,
         "verdict": verdict.verdict,
         "severity": severity if verdict.verdict == "violation" else "note",
         "access": verdict.access,
-        "stack_id": stacks.add_stack(op_stacks.of(verdict.op)),
+        "stack_id": stacks.add_stack(facts.stack),
         "program_x": x,
         "program_y": y,
         "program_z": z,
-        "iteration": verdict.iteration if _in_loop(verdict.op) else None,
+        "iteration": verdict.iteration if facts.in_loop else None,
         "lane": None if verdict.lane is None else list(verdict.lane),
         "arg": verdict.arg,
         "address_offset": verdict.address_offset,
@@ -147,33 +170,54 @@ def row_of(
         "other_program_y": other_y,
         "other_program_z": other_z,
         "other_op_index": None if other_op is None else other_op.index,
-        "other_stack_id": None if other_op is None else stacks.add_stack(op_stacks.of(other_op)),
+        "other_stack_id": None
+        if other_op is None
+        else stacks.add_stack(op_facts.of(other_op).stack),
         "nearest": verdict.nearest,
         "assumption": verdict.assumption,
     }
-    return row | {"finding_id": _identity(call, row, frames)}
+
+
+class _OpFacts(Struct, frozen=True):
+    """An op's source stack, whether it is in a loop, and its source locations as JSON."""
+
+    stack: Stack
+    in_loop: bool
+    locations: str
+
+
+class _OpsFacts:
+    """The facts of one module's ops, computed once per op for all calls of the kernel."""
+
+    def __init__(self) -> None:
+        self._stacks = OpStacks()
+        self._facts: dict[Op, _OpFacts] = {}
+
+    def of(self, op: Op) -> _OpFacts:
+        """Return an op's facts."""
+        facts = self._facts.get(op)
+        if facts is None:
+            in_loop = any(parent.name in LOOPS for parent in enclosing_ops(op))
+            locations = _JSON([(f.file, f.line, f.column) for f in source_stack(op)])
+            facts = self._facts[op] = _OpFacts(self._stacks.of(op), in_loop, locations)
+        return facts
 
 
 @once_per_module
-def _op_stacks(_module: Module) -> OpStacks:
-    return OpStacks()
+def _op_facts(_module: Module) -> _OpsFacts:
+    return _OpsFacts()
 
 
-def _in_loop(op: Op) -> bool:
-    """Return whether an op is in a loop of the kernel."""
-    return any(parent.name in LOOPS for parent in enclosing_ops(op))
+def _call_texts(call: Call) -> tuple[str, str]:
+    """Return the beginning and the end of the JSON text of which a finding's id is a hash.
 
-
-def _identity(call: Call, row: dict[str, Any], frames: Sequence[Frame]) -> str:
-    """Return a hash of a finding that is the same in another run of the same program."""
+    The text is the same in another run of the same program.
+    """
     shapes = [
         (a.name, getattr(a, "shape", None), getattr(a, "strides", None), getattr(a, "value", None))
         for a in call.arguments
     ]
-    source_locations = [(f.file, f.line, f.column) for f in frames]
-    columns = tuple(row[key] for key in ("rule", "verdict", "op_index", "arg", "other_op_index"))
-    identity = (call.kernel, call.grid, columns, source_locations, shapes)
-    return hashlib.sha256(json.dumps(identity, default=str).encode()).hexdigest()[:32]
+    return f"[{_JSON(call.kernel)}, {_JSON(call.grid)}", f"{_JSON(shapes)}]"
 
 
 def unjudged_row(call_id: int, kernel: str, reason: str, rules: Sequence[str]) -> dict[str, Any]:

@@ -39,7 +39,7 @@ from kvtrace.schema.tables import TABLES
 from kvtrace.verdicts.binding import Budget
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.rules.table import RULES, rule_texts
-from kvtrace.verdicts.verdict import Verdict, row_of, unjudged_row
+from kvtrace.verdicts.verdict import Verdict, rows_of, unjudged_row
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -175,7 +175,7 @@ class CallJudge:
                 trace.add_derived(run_id, PASS_NAME, _tables(self._rows, stacks), facts)
 
     def _rows_of(self, verdicts: Iterable[Verdict], call: Call) -> list[dict[str, Any]]:
-        return [row_of(v, call, self._stacks, RULES[v.rule].severity) for v in verdicts]
+        return rows_of(((v, RULES[v.rule].severity) for v in verdicts), call, self._stacks)
 
     def _defects(
         self, verdicts: Iterable[Verdict], rows: Iterable[Mapping[str, Any]], new: NewCall

@@ -18,7 +18,7 @@ from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import Op
 from kvtrace.ir.data_dependence import depending_on_data
 from kvtrace.ir.feeding import feeding
-from kvtrace.ir.ops import effect_of
+from kvtrace.ir.memory_sites import memory_sites
 from kvtrace.symbolic.prover import (
     Given,
     Interval,
@@ -125,7 +125,7 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
     witnesses = Witnesses(bound)
     for accesses in by_op.values():
         yield from _verdicts_on_op(bound, accesses, witnesses)
-    if not any(effect_of(op) is not None for op in bound.call.module.ops):
+    if not memory_sites(bound.call.module):
         message = "nothing to judge: the kernel as compiled for this call accesses no memory"
         yield Verdict(RULE, "unknown", bound.call.module.main.op, message, reason=_NO_ACCESS)
 

@@ -16,8 +16,9 @@ from kvtrace.evaluate.observe import Access as Seen
 from kvtrace.ir import Op
 from kvtrace.ir.attributes import DenseArrayAttribute
 from kvtrace.ir.buffer_ops import IN_BUFFER
+from kvtrace.ir.memory_sites import memory_sites
 from kvtrace.ir.model import attribute
-from kvtrace.ir.ops import effect_of, mask_of
+from kvtrace.ir.ops import mask_of
 from kvtrace.symbolic.conditions import FALSE, in_order
 from kvtrace.symbolic.prover import Given, Method, Proven, Refuted, strongest
 from kvtrace.symbolic.summary import Access, Place
@@ -59,11 +60,8 @@ def _of_all_copies(bound: BoundCall, verdicts: Sequence[Verdict]) -> Iterator[Ve
     if not verdicts:
         return
     judged_ops = {verdict.op.index for verdict in verdicts}
-    others = {
-        op.location
-        for op in bound.call.module.ops
-        if effect_of(op) is not None and op.index not in judged_ops
-    }
+    sites = memory_sites(bound.call.module)
+    others = {site.op.location for site in sites if site.op.index not in judged_ops}
     yield from (verdict for verdict in verdicts if verdict.op.location not in others)
 
 
@@ -132,9 +130,9 @@ def _holds(given: Given, point: dict[Symbol, int]) -> bool:
 
 def _judge_constant_masks(bound: BoundCall, by_op: dict[Op, list[Access]]) -> Iterator[Verdict]:
     """Yield mask-always-false for ops with a constant false mask, which have no access."""
-    for op in bound.call.module.ops:
-        kind = effect_of(op)
-        if kind is None or op in by_op:
+    for site in memory_sites(bound.call.module):
+        op = site.op
+        if op in by_op:
             continue
         mask, place = mask_of(op), bound.summary.places.get(op.block) if op.block else None
         if mask is None or place is None or bound.summary.values.get(mask.id) is not FALSE:
@@ -142,7 +140,7 @@ def _judge_constant_masks(bound: BoundCall, by_op: dict[Op, list[Access]]) -> It
         op_place = replace(place, op=op)
         if not _is_reached(bound, op_place) or bound.may_wrap(op_place) is not None:
             continue
-        yield from _false_mask_verdict(bound, op, kind, None, "interval")
+        yield from _false_mask_verdict(bound, op, site.kind, None, "interval")
 
 
 def _false_mask_verdict(
