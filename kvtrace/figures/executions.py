@@ -23,7 +23,7 @@ from kvtrace.schema.trace import Run, Trace
 from kvtrace.schema.window import RunWindow, pieces_near, whole_trace
 
 #: Rows of a block, about.
-_ROWS: Final = 1 << 19
+_ROWS: Final = 1 << 17
 #: Most rows of a run whose blocks are kept, as they are read several times.
 _MOST_KEPT: Final = 1 << 21
 #: How often a row group is read, on average, at most: one that overlaps several stretches is read
