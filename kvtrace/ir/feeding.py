@@ -31,6 +31,7 @@ from kvtrace.ir.updates import data_of
 
 _POSITIONS: Final = computing("program_id", "arange")
 _TRACED: Final = MODULAR | MOVING | computing("<<")
+_BITWISE: Final = computing("&", "|", "^")
 
 
 def feeding(op: Op, module: Module) -> frozenset[int]:
@@ -97,10 +98,11 @@ def is_made_of_positions(values: Iterable[Value], module: Module) -> bool:
     )
 
 
-def modular_ops(value: Value, module: Module) -> list[Op]:
+def modular_ops(value: Value, module: Module, *, numbers: bool = False) -> list[Op]:
     """Return the sums, products, shifts and bit ops behind a value, up to ops that show a width.
 
-    The search goes backward and ends at ops whose result depends on the operands' width.
+    The search goes backward and ends at ops whose result depends on the operands' width; for
+    `numbers` also at `&`, `|` and `^`, which take their operands' bits.
 
     Values are traced through ops that move elements, branches, loops and calls.
     """
@@ -110,7 +112,7 @@ def modular_ops(value: Value, module: Module) -> list[Op]:
         op = current.owner
         if not isinstance(op, Op) or flow.origins(current) or op.name in COMBINING:
             return flow.sources(current)
-        if op.name not in _TRACED:
+        if op.name not in _TRACED or (numbers and op.name in _BITWISE):
             return ()
         ops.append(op)
         return op.operands

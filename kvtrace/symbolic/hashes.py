@@ -10,7 +10,8 @@ by a loop; a stride times a position is not.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from itertools import permutations
+from typing import Final, Literal
 
 from kvtrace.ir import Module, Op, Value
 from kvtrace.ir.feeding import feeding_values, is_made_of_positions, modular_ops
@@ -116,22 +117,44 @@ def _is_of_data(op: Op, module: Module) -> bool:
     )
 
 
+@once_per_module
+def mixing_shifts(module: Module) -> frozenset[int]:
+    """Return the indices of the right shifts whose result is mixed with the number they shift.
+
+    As in `h ^ (h >> 16)`, `x | (x >> 1)` and rotations, which compute with bits, not with numbers.
+    """
+    shifts: set[int] = set()
+    for op in module.ops:
+        values = [value_before(operand, _SEEN_THROUGH) for operand in op.operands]
+        for value, other in permutations(values) if _computes(op, "^", "|") else ():
+            shifted, shift = _shifted(value, ">>"), value.owner
+            mixes = shifted is not None and shifted in (other, _shifted(other, "<<"))
+            if mixes and isinstance(shift, Op):
+                shifts.add(shift.index)
+    return frozenset(shifts)
+
+
+def _shifted(value: Value, operator: Literal["<<", ">>"]) -> Value | None:
+    """Return what an operator shifts to give a value, None if the value is not shifted by it."""
+    op = value.owner
+    if not isinstance(op, Op) or not _computes(op, operator):
+        return None
+    return value_before(op.operand("left"), _SEEN_THROUGH)
+
+
 def _mixed_shift(op: Op) -> Op | None:
     """Return the left shift of a number whose bits an op mixes with that number, else None.
 
     Xorshift (`h ^ (h << 13)`) and rotations (`(h << 5) | (h >> 27)`) do so, and lose nothing.
     """
     values = [value_before(operand, _SEEN_THROUGH) for operand in op.operands]
-    for value in values if _computes(op, "^", "|") else ():
-        shift = value.owner
-        if isinstance(shift, Op) and _computes(shift, "<<"):
-            shifted = value_before(shift.operand("left"), _SEEN_THROUGH)
-            for other in values:
-                part, whole, mixes = other.owner, other, _computes(op, "^")
-                if isinstance(part, Op) and _computes(part, ">>") and part.name in MIXING:
-                    whole, mixes = value_before(part.operand("left"), _SEEN_THROUGH), True
-                if mixes and whole is shifted:
-                    return shift
+    for value, other in permutations(values) if _computes(op, "^", "|") else ():
+        shifted, part = _shifted(value, "<<"), other.owner
+        mixes = shifted is other and _computes(op, "^")
+        if isinstance(part, Op) and part.name in MIXING:
+            mixes |= shifted is not None and shifted is _shifted(other, ">>")
+        if mixes and isinstance(value.owner, Op):
+            return value.owner
     return None
 
 
@@ -190,7 +213,7 @@ def _takes_upper_bits(op: Op) -> bool:
     """Return whether an op gives the upper bits of a product with a large odd constant."""
     if _computes(op, "mulhi"):
         return any(_is_hashing(operand) for operand in op.operands)
-    if not (_computes(op, ">>") and op.name in MIXING):
+    if not _computes(op, ">>"):
         return False
     product = _computing_op(op.operand("left"))
     return product is not None and _computes(product, "*") and is_hash(product)

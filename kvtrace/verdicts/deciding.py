@@ -12,6 +12,7 @@ from kvtrace.ir.model import once_per_module
 from kvtrace.ir.ops import (
     LOOPS,
     MEMORY,
+    MIXING,
     MODULAR,
     MOVING,
     READING,
@@ -25,7 +26,7 @@ from kvtrace.ir.ops import (
 )
 from kvtrace.ir.types import integer_bits
 from kvtrace.ir.updates import update_of
-from kvtrace.symbolic.hashes import LARGE_CONSTANT, hashing_ops
+from kvtrace.symbolic.hashes import LARGE_CONSTANT, hashing_ops, mixing_shifts
 from kvtrace.verdicts.comparisons import is_unsigned
 
 Purpose = Literal["address", "mask", "branch", "loop", "index", "signed index", "part"]
@@ -126,13 +127,39 @@ def unsigned_differences(module: Module) -> frozenset[int]:
     """
     read = {
         op
-        for value, op in _read_by(reads_unsigned, module)
+        for value, op in (*_read_by(reads_unsigned, module), *_parted_numbers(module))
         if integer_bits(op.results[0].type) == integer_bits(value.type)
     }
     sums = {op for op in read if operator_of(op) == "+" and _adds_negative(op)}
     if sums:
         sums.difference_update(op for _, op in _read_by(_reads_signed, module))
     return frozenset(op.index for op in read if operator_of(op) == "-" or op in sums)
+
+
+def _parted_numbers(module: Module) -> Iterator[tuple[Value, Op]]:
+    """Yield the numbers of which unsigned ops take parts, and the ops behind; not of hashes."""
+    mixing = mixing_shifts(module)
+    for op in (op for op in module.ops if _takes_part(op) and op.index not in mixing):
+        for value in (op.operand("left"),) if operator_of(op) == ">>" else op.operands:
+            ops = modular_ops(value, module, numbers=True)
+            if hashing_ops(module).isdisjoint(source.index for source in ops):
+                yield from ((value, source) for source in ops)
+
+
+def _takes_part(op: Op) -> bool:
+    """Return whether an op takes another part of large unsigned numbers than of those below 0.
+
+    Not so the remainder of 2^n: its bits are the same.
+    """
+    if op.name not in MIXING or operator_of(op) != "%":
+        return op.name in MIXING
+    divisor = constant_of(value_before(op.operand("right"), MOVING))
+    return not (isinstance(divisor, int) and divisor > 0 and divisor.bit_count() == 1)
+
+
+def shows_below_zero(op: Op) -> bool:
+    """Return whether an op's result tells that an unsigned operand is below 0."""
+    return reads_unsigned(op) or _takes_part(op)
 
 
 def _adds_negative(op: Op) -> bool:

@@ -60,8 +60,8 @@ from kvtrace.verdicts.deciding import (
     STORED,
     Purpose,
     has_sign,
-    reads_unsigned,
     selected_operands,
+    shows_below_zero,
     stored_index,
     stored_part,
     unsigned_differences,
@@ -137,7 +137,7 @@ class _UseSearch:
     def all(self) -> Iterator[Use]:
         """Yield the uses found backward from all accesses, each once."""
         ops = self._summary.module.ops
-        if not self._summary.arithmetic and not any(map(reads_unsigned, ops)):
+        if not self._summary.arithmetic and not any(map(shows_below_zero, ops)):
             return
         for access in self._accesses:
             if access.calls:
@@ -373,7 +373,7 @@ class _UseSearch:
             return  # it wraps around by intent
         low, high = signed_range(bits)
         if not signed:
-            difference = self._difference(value) if reads_unsigned(op) else None
+            difference = self._difference(value) if shows_below_zero(op) else None
             low, source = (low, source) if difference is None else (0, source or difference)
             high = (1 << bits) - 1
         if source is None or (low <= term.low and term.high <= high):

@@ -128,3 +128,66 @@ def test_an_unsigned_difference_below_zero_that_decides_a_mask_is_a_finding(form
     found = {verdict.verdict for verdict in overflow.judge(BoundCall(made))}
 
     assert found <= {"proven"} if answer == "proven" else found == {answer}
+
+
+@triton.jit
+def ring(x, out, head, n, FORM: tl.constexpr, TYPE: tl.constexpr):
+    lanes = tl.arange(0, 64)
+    size = n.to(TYPE)
+    back = head.to(TYPE) - lanes.to(TYPE) - 1
+    if FORM == "raised":
+        back += size
+    if FORM == "constant":
+        place = back % 128
+    elif FORM == "bits":
+        place = (back >> 3) & 15
+    elif FORM == "upper":
+        place = back >> 26
+    elif FORM == "hash":
+        place = (back * 2654435761) >> 26
+    elif FORM == "half":
+        place = tl.umulhi(back, size + lanes.to(TYPE) * 0)
+    elif FORM == "mixed":
+        place = (back ^ (back >> 3)) % size
+    else:
+        place = back % size
+    mask = place < size if FORM != "mask" else place < 50
+    tl.store(out + lanes, tl.load(x + (lanes if FORM == "mask" else place), mask=mask))
+
+
+@pytest.mark.parametrize("type_", [tl.uint8, tl.uint32, tl.uint64], ids=str)
+@pytest.mark.parametrize(
+    ("form", "head", "n", "answer"),
+    [
+        ("rest", 64, 100, "proven"),
+        ("rest", 5, 100, "violation"),  # 2^32 is no multiple of 100
+        ("rest", 5, 64, "proven"),
+        ("constant", 5, 100, "proven"),
+        ("mask", 5, 100, "violation"),
+        ("raised", 5, 100, "proven"),
+    ],
+)
+def test_an_unsigned_number_below_zero_has_another_remainder(form, head, n, answer, type_):
+    made = call(ring, (1,), x=tensor(128), out=tensor(64), head=head, n=n, FORM=form, TYPE=type_)
+    found = {verdict.verdict for verdict in overflow.judge(BoundCall(made))}
+
+    assert found <= {"proven"} if answer == "proven" else answer in found
+
+
+@pytest.mark.parametrize(
+    ("form", "head", "answer"),
+    [
+        ("upper", 5, "violation"),
+        ("upper", 64, "proven"),
+        ("half", 5, "violation"),
+        ("bits", 5, "proven"),  # 4 bits of the difference, as they would be in any width
+        ("hash", 5, "proven"),
+        ("mixed", 5, "proven"),
+    ],
+)
+def test_upper_bits_of_an_unsigned_number_below_zero_are_no_numbers(form, head, answer):
+    made = call(ring, (1,), x=tensor(128), out=tensor(64), head=head, n=100, FORM=form,
+                TYPE=tl.uint32)  # fmt: skip
+    found = {verdict.verdict for verdict in overflow.judge(BoundCall(made))}
+
+    assert found <= {"proven"} if answer == "proven" else answer in found

@@ -325,3 +325,58 @@ def test_a_number_of_a_signed_tensor_is_no_hash():
                   n=20, SIZE=64)  # fmt: skip
 
     assert "violation" in overflows(signed)
+
+
+@triton.jit
+def hashed_in_rounds(keys, x, out, size, FORM: tl.constexpr, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    h = lanes if FORM != "keys" else tl.load(keys + lanes)
+    if FORM == "wide":
+        z = h.to(tl.int64) * -7046029254386353131
+        z = (z ^ (z >> 30)) * -4658895280553007687
+        z = (z ^ (z >> 27)) * -7723592293110705685
+        place = (z ^ (z >> 31)) & 63
+    else:
+        h = (h ^ (h >> 16)) * 0x45D9F3B
+        h = (h ^ (h >> 16)) * 0x45D9F3B
+        h = lanes * 0x45D9F3B if FORM == "unmixed" else h ^ (h >> 16)  # which is not negative
+        place = h & 63 if FORM == "bits" else h % size
+    tl.store(out + lanes, tl.load(x + place, mask=place >= 0))
+
+
+@pytest.mark.parametrize(
+    ("form", "answers"),
+    [
+        ("bits", {"proven"}),
+        ("rest", {"proven"}),
+        ("keys", {"proven"}),
+        ("wide", {"proven"}),
+        ("unmixed", {"violation"}),
+    ],
+)
+def test_signed_hashes_of_several_rounds_may_wrap(form, answers):
+    keys = tensor(1024, dtype="i32", data=np.arange(1024, dtype=np.int32) * -104729)
+    made = call(hashed_in_rounds, (1,), keys=keys, x=tensor(97), out=tensor(1024), size=97,
+                FORM=form, BLOCK=1024)  # fmt: skip
+
+    assert overflows(made) == answers or (answers == {"proven"} and not overflows(made))
+    assert "violation" not in verdicts(made) or form == "unmixed"
+
+
+@triton.jit
+def hashed_after_a_difference(keys, x, out, low, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    h = (tl.load(keys + lanes) - low).to(tl.uint32)
+    h ^= h >> 16
+    h *= 0x85EBCA6B
+    h ^= h >> 13
+    tl.store(out + lanes, tl.load(x + h % 97))
+
+
+def test_a_difference_below_zero_may_be_hashed():
+    keys = tensor(64, dtype="i32", data=np.arange(64, dtype=np.int32))
+    made = call(hashed_after_a_difference, (1,), keys=keys, x=tensor(97), out=tensor(64), low=5,
+                BLOCK=64)  # fmt: skip
+
+    assert overflows(made) <= {"proven"}
+    assert verdicts(made) == {"proven"}
