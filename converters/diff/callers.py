@@ -12,13 +12,13 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import chain
-from math import inf
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kvtrace.converters.diff.launch_positions import LaunchPositions
 from kvtrace.schema.content import COMPILING, TORCH_FILES
 from kvtrace.text import shorten
 
@@ -62,22 +62,24 @@ _CHOOSING: Final = frozenset((
 #: Options of an autotuner that change tensors.
 _HOOKS: Final = frozenset(("pre_hook", "post_hook", "reset_to_zero", "restore_value"))
 _WIDTH: Final = 60
-AFTER_LAUNCHES: Final = "after the last launch"
 UNKNOWN: Final = "what its launches are given is not known"
 
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """The recorded text of a function that launches, at last in line `last`, without kernels."""
+    """The recorded text of a function that launches, without kernels.
+
+    `calls` are the lines that lead to launches, `launches` those of them that launch.
+    """
 
     path: str
     tree: ast.Module
-    last: float = inf
+    calls: frozenset[int] = frozenset()
+    launches: frozenset[int] = frozenset()
 
     def line(self, number: int) -> str:
-        """Return the name of a line, as `model.py:12`, and whether it only follows launches."""
-        after = f", {AFTER_LAUNCHES}" if number > self.last else ""
-        return f"{PurePath(self.path).name}:{number}{after}"
+        """Return the name of a line, as `model.py:12`."""
+        return f"{PurePath(self.path).name}:{number}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,21 +90,28 @@ class _Program:
     gap: str
 
 
-def reason_of_other_callers(before: "Snapshot", after: "Snapshot") -> str:
-    """Return why launches may be given other values than before; "" if programs have equal text."""
+class Change(NamedTuple):
+    """A change of a program, and whether it may be used after the last launch."""
+
+    text: str
+    follows: bool = False
+
+
+def reasons_of_other_callers(before: "Snapshot", after: "Snapshot") -> Sequence[Change]:
+    """Return why launches may be given other values than before; () if programs have equal text."""
     if [run.run_id for run in before.runs] == [run.run_id for run in after.runs]:
-        return ""
+        return ()
     names = {key.name for side in (before, after) for key in side.kernels if key.name}
     programs = [_program(side, names) for side in (before, after)]
-    if all(one.texts for one in programs) and (change := _change(*programs)):
-        return change
+    if all(one.texts for one in programs) and (changes := _changes(*programs)):
+        return changes
     if gap := next((program.gap for program in programs if program.gap), ""):
-        return f"{UNKNOWN}: {gap}"
+        return (Change(f"{UNKNOWN}: {gap}"),)
     libraries = [{run.versions.get("torch") for run in side.runs} for side in (before, after)]
     commands = [_options(side) for side in (before, after)]
     if commands[0] != commands[1]:
-        return f"the command ends with {commands[1]}, was {commands[0]}"
-    return "" if libraries[0] == libraries[1] else "torch has another version"
+        return (Change(f"the command ends with {commands[1]}, was {commands[0]}"),)
+    return () if libraries[0] == libraries[1] else (Change("torch has another version"),)
 
 
 def _options(side: "Snapshot") -> str:
@@ -125,15 +134,16 @@ def _program(side: "Snapshot", kernels: Collection[str]) -> _Program:
             frame = frames[min(len(files), len(frames) - 1)]
             place = f"{PurePath(frame['file'] or '?').name}:{frame['line']}"
             gaps.append(f"the text around {place}, which leads to a launch, was not recorded")
-        for file, frame in zip(files, frames, strict=False):
-            path, artifact, last = str(file["path"]), file["artifact"], frame["line"] or inf
+        for index, (file, frame) in enumerate(zip(files, frames, strict=False)):
+            path, artifact, line = str(file["path"]), file["artifact"], frame["line"] or 0
             if (path, artifact) not in texts:
                 content = side.trace.artifact(artifact or "") or b""
                 tree = _tree(content.decode("utf-8", "replace"), kernels) if content else None
                 gaps += [] if tree else [f"the text of {path} was not recorded"]
-                texts[path, artifact] = _Text(path, tree or ast.Module([], []), last)
+                texts[path, artifact] = _Text(path, tree or ast.Module([], []))
             text = texts[path, artifact]
-            texts[path, artifact] = replace(text, last=max(text.last, last))
+            launches = text.launches | ({line} if index == 0 else frozenset())
+            texts[path, artifact] = replace(text, calls=text.calls | {line}, launches=launches)
     listed = tuple(texts.values())
     known = functions | set(kernels)
     gaps += [] if listed else ["no text was recorded"]
@@ -272,36 +282,47 @@ def _gaps(
             yield f"{file}:{node.lineno} uses {hiding.lstrip('.')}"
 
 
-def _change(before: _Program, after: _Program) -> str:
-    """Return the first change from one program's text to another's; "" if they are equal."""
+def _changes(before: _Program, after: _Program) -> Sequence[Change]:
+    """Return the changes from one program's text to another's, in order; () if they are equal."""
     trees = [[ast.dump(text.tree) for text in one.texts] for one in (before, after)]
     old, new = (
         [text for text, tree in zip(one.texts, own, strict=True) if tree not in others]
         for one, own, others in ((before, trees[0], {*trees[1]}), (after, trees[1], {*trees[0]}))
     )
     if not old and not new:
-        return ""
+        return ()
     partners = {_name(text): text for text in old}
     rest = [text for name, text in partners.items() if name not in {*map(_name, new)}]
+    changes: list[Change] = []
     for new_text in new:
         old_text = partners.get(_name(new_text)) or (rest.pop(0) if rest else None)
-        if old_text is None:
-            continue  # the text that calls it has changed, too
-        statements = [list(_statements(text.tree.body)) for text in (old_text, new_text)]
-        codes = [[code for code, _ in side] for side in statements]
-        for kind, a, _, b, b_end in SequenceMatcher(None, codes[0], codes[1], False).get_opcodes():
-            is_gone = kind == "delete" or (kind == "replace" and b == b_end)
-            if is_gone or kind == "insert":
-                code, line = statements[0][a] if is_gone else statements[1][b]
-                at = f"{old_text.line(line)} of BEFORE" if is_gone else new_text.line(line)
-                has_moved = codes[0].count(code) == codes[1].count(code)
-                change = "has moved" if has_moved else "is gone" if is_gone else "is new"
-                return f"`{_short(code)}`, {at}, {change}"
-            if kind == "replace":
-                (old_code, _), (code, line) = statements[0][a], statements[1][b]
-                return f"{_handed(old_code, code)} ({new_text.line(line)})"
-    place = (new or old)[0]
-    return f"the program around its launches is another ({PurePath(place.path).name})"
+        if old_text is not None:  # else the text that calls it has changed, too
+            changes += _changes_of_text(old_text, new_text)
+    place = PurePath((new or old)[0].path).name
+    return changes or (Change(f"the program around its launches is another ({place})", True),)
+
+
+def _changes_of_text(old_text: _Text, new_text: _Text) -> Iterator[Change]:
+    """Yield the changes of statements from one text to another, in their order."""
+    texts = (old_text, new_text)
+    old, new = ([*_statements(text.tree.body)] for text in texts)
+    codes = [[code for code, _, _ in side] for side in (old, new)]
+    old_at, new_at = (LaunchPositions(one.tree, one.calls, one.launches) for one in texts)
+    matcher = SequenceMatcher(None, codes[0], codes[1], False)
+    for kind, a, a_end, b, b_end in matcher.get_opcodes():
+        if kind == "equal":
+            continue
+        follows = any(old_at.may_follow(statement) for *_, statement in old[a:a_end])
+        follows = follows or any(new_at.may_follow(statement) for *_, statement in new[b:b_end])
+        if kind == "replace":
+            (old_code, *_), (code, line, _) = old[a], new[b]
+            yield Change(f"{_handed(old_code, code)} ({new_text.line(line)})", follows)
+            continue
+        code, line, _ = old[a] if kind == "delete" else new[b]
+        at = f"{old_text.line(line)} of BEFORE" if kind == "delete" else new_text.line(line)
+        has_moved = codes[0].count(code) == codes[1].count(code)
+        change = "has moved" if has_moved else "is gone" if kind == "delete" else "is new"
+        yield Change(f"`{_short(code)}`, {at}, {change}", follows)
 
 
 def _name(text: _Text) -> tuple[str, str]:
@@ -311,18 +332,19 @@ def _name(text: _Text) -> tuple[str, str]:
     return PurePath(text.path).name, ".".join(names)
 
 
-def _statements(body: Sequence[ast.stmt]) -> Iterator[tuple[str, int]]:
-    """Yield the text and line of each statement and decorator; of a body, its first line."""
+def _statements(body: Sequence[ast.stmt]) -> Iterator[tuple[str, int, ast.stmt]]:
+    """Yield text, line and node of each statement and decorator; of a body, its first line."""
     for statement in body:
         for decorator in getattr(statement, "decorator_list", ()):
-            yield f"@{ast.unparse(decorator)}", decorator.lineno
+            yield f"@{ast.unparse(decorator)}", decorator.lineno, statement
         inner = [getattr(statement, name, ()) for name in ("body", "orelse", "finalbody")]
         inner += [handler.body for handler in getattr(statement, "handlers", ())]
         if not inner[0]:
-            yield ast.unparse(statement), statement.lineno
+            yield ast.unparse(statement), statement.lineno, statement
             continue
         lines = ast.unparse(statement).splitlines()
-        yield next(line for line in lines if not line.startswith("@")), statement.lineno
+        first = next(line for line in lines if not line.startswith("@"))
+        yield first, statement.lineno, statement
         for part in inner:
             yield from _statements(part)
 

@@ -15,7 +15,7 @@ from typing import Final, Literal
 from kvtrace import registry
 from kvtrace.converters.chosen_kernels import findings_of_kernels
 from kvtrace.converters.diff.added import MEANING_SECONDS, meanings_of_changed
-from kvtrace.converters.diff.callers import reason_of_other_callers
+from kvtrace.converters.diff.callers import reasons_of_other_callers
 from kvtrace.converters.diff.executions import (
     device_difference,
     judge_libraries,
@@ -174,7 +174,7 @@ def compare(
         gate,
         tuple(differing_inputs(matched, a, b)),
         order_sentence,
-        partial(reason_of_other_callers, a, b),
+        partial(reasons_of_other_callers, a, b),
     )
     return replace(difference, headline=headline(difference), answers=answers)
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final
 
-from kvtrace.converters.diff.callers import AFTER_LAUNCHES, UNKNOWN
+from kvtrace.converters.diff.callers import UNKNOWN, Change
 from kvtrace.converters.diff.gate import FINDINGS, RESULTS, Gate
 from kvtrace.converters.diff.model import Answer, Difference, KernelDifference, KernelMeaning
 from kvtrace.converters.diff.words import meaning_subject
@@ -30,7 +30,7 @@ def merge_answers(
     gate: Gate,
     other_inputs: Sequence[str],
     order: str | None,
-    other_callers: Callable[[], str],
+    other_callers: Callable[[], Sequence[Change]],
 ) -> tuple[Answer, ...]:
     """Return the answers to "faster", "same results", "safe" and "merge", in this order.
 
@@ -39,7 +39,7 @@ def merge_answers(
         gate: Judged rules; the answer to "same results" is added to its judgments.
         other_inputs: Differences of inputs, as "recorded contents of x_ptr of add differ".
         order: A sentence on the launch at which only the order of launches differs, if any.
-        other_callers: Returns why launches may be given other values than before; "" if they are
+        other_callers: Returns why launches may be given other values than before; () if they are
             given the same.
 
     """
@@ -54,7 +54,7 @@ def _results_answer(
     difference: Difference,
     other_inputs: Sequence[str],
     order: str | None,
-    other_callers: Callable[[], str],
+    other_callers: Callable[[], Sequence[Change]],
 ) -> Answer:
     """Return the answer to whether every kernel computes the same results on both sides.
 
@@ -80,9 +80,10 @@ def _results_answer(
     if reason is None and not is_compared:
         other = other_callers()
         if other and not has_digests:
-            reason = (other, "record both with KVTRACE_CHECK=digest")
-        elif AFTER_LAUNCHES in other:
-            reason = (other, "all results of launches are equal by digest")
+            reason = (other[0].text, "record both with KVTRACE_CHECK=digest")
+        elif following := [change.text for change in other if change.follows]:
+            text = f"{following[0]}; what it changes may be used after the last launch"
+            reason = (text, "all results of launches are equal by digest")
     if reason is not None:
         return Answer(question, "not known", *reason)
     exactly = all(meaning.answer in _BIT_FOR_BIT for meaning in meanings)
@@ -91,17 +92,17 @@ def _results_answer(
     return Answer(question, "yes", _evidence(meanings, difference, exactly=exactly) + around)
 
 
-def _change(conjunction: str, other_callers: Callable[[], str]) -> str:
+def _change(conjunction: str, other_callers: Callable[[], Sequence[Change]]) -> str:
     """Return the change of the program around its launches, after a conjunction; "" if unknown."""
-    other = other_callers()
-    return f"{conjunction}{other}" if other and not other.startswith(UNKNOWN) else ""
+    other = next((change.text for change in other_callers()), UNKNOWN)
+    return "" if other.startswith(UNKNOWN) else f"{conjunction}{other}"
 
 
 def _reasons_against_yes(
     difference: Difference,
     other_inputs: Sequence[str],
     order: str | None,
-    other_callers: Callable[[], str],
+    other_callers: Callable[[], Sequence[Change]],
 ) -> Iterator[tuple[str, str]]:
     """Yield why it is not known whether results are the same, each reason with advice."""
     sides = (difference.before, difference.after)

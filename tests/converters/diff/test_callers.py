@@ -8,7 +8,7 @@ import pytest
 from kvtrace.capture.records import Frame
 from kvtrace.capture.running_texts import launching_files
 from kvtrace.converters.diff import compare
-from kvtrace.converters.diff.callers import _change, _gaps, _Program, _Text, _tree
+from kvtrace.converters.diff.callers import _changes, _gaps, _Program, _Text, _tree
 from tests.converters.written_trace import Kernel, write_trace
 
 HEAD = """import torch
@@ -139,18 +139,43 @@ def test_functions_are_paired_by_name_before_the_rest():
         )
     )
 
-    assert _change(old, new) == "`run(x)` was `scale[8,](x)` (run.py:3)"
-    assert _change(new, other) == "`def call(x):` was `def run(x):` (run.py:2)"
+    assert _changes(old, new)[0].text == "`run(x)` was `scale[8,](x)` (run.py:3)"
+    assert _changes(new, other)[0].text == "`def call(x):` was `def run(x):` (run.py:2)"
 
 
-def test_change_after_the_last_launch_is_named_so():
-    sides = (
-        _Program((_Text("run.py", ast.parse(f"scale[(8,)](x, y)\ny.mul_({n})"), 1),), "")
-        for n in (2, 3)
-    )
+@pytest.mark.parametrize(
+    ("body", "change", "follows"),
+    [
+        ("o = called(x)", ("", "o = o.flip(0)"), True),  # in the caller's frame
+        ("for _ in range(2):\n    o = called(x)", ("", "o = o.flip(0)"), True),
+        ("for _ in range(2):\n    o = called(x)", ("", "    o += 1"), True),  # in the last trip
+        ("o = called(x)", ("o = called(x)", "o = called(x) * 2"), True),
+        ("o = called(x)\ny = x", ("y = x", "y = o"), True),
+        ("o = called(x)\no = post(o)", ("def post(v): return v", "def post(v): return -v"), True),
+        ("s = 2.0 / n\no = called(x)\no *= s", ("s = 2.0 / n", "s = 3.0 / n"), True),
+        ("x.mul_(2.0)\no = called(x)\no += x", ("x.mul_(2.0)", "x.mul_(3.0)"), True),
+        ("x = x + 1\nif n:\n    o = called(y)", ("x = x + 1", "x = x + 2"), True),
+        ("x += 1\no = called(x)", ("x += 1", "x += 2"), True),  # as `called` may use it later
+        ("z = x + 1\nscale[(8,)](z)\no = called(x)", ("x + 1", "1 + x"), False),
+        ("with stream():\n    y = x\no = called(x)", ("with stream():", "with other():"), False),
+        ("for i in range(2):\n    z = x + 1\n    o = called(y)", ("z = x + 1", "z = x"), False),
+        ("torch.manual_seed(1)\nif n:\n    o = y\no = called(x)", ("seed(1)", "seed(2)"), False),
+    ],
+)
+def test_change_is_known_to_precede_a_launch_only_if_one_must_follow(body, change, follows):
+    def program(main, is_new):
+        head = "def called(x):\n    scale[(8,)](x)\n    return x\ndef post(v): return v\n"
+        text = head + main
+        text = text.replace(*change) if is_new and change[0] else text
+        text += f"\n{change[1]}" if is_new and not change[0] else ""
+        calls = {number for number, line in enumerate(text.split("\n"), 1) if "called(" in line}
+        return _Program(
+            (_Text("run.py", ast.parse(text), frozenset({2, *calls}), frozenset({2})),), ""
+        )
 
-    expected = "3 is handed over where 2 was (run.py:2, after the last launch)"
-    assert _change(*sides) == expected
+    sides = [program(body, is_new) for is_new in (False, True)]
+
+    assert any(change.follows for change in _changes(*sides)) == follows
 
 
 @pytest.mark.parametrize(
