@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from kvtrace.evaluate.observe import Access
 from kvtrace.metrics.byte_ranges import MOST_RANGES, ByteRanges, TooManyRanges
@@ -25,6 +26,8 @@ MOST_LANES: Final = 1 << 22
 _MOST_SETS: Final = 64
 """Number of sets at which they are joined, into one if it must be."""
 
+
+ORIGIN: Final = np.zeros(1, np.int64)
 
 SCATTERED: Final = "its bytes are too scattered: they are in more than a million ranges"
 
@@ -73,12 +76,21 @@ class TouchedBytes(Struct, eq=False):
         except TooManyRanges:
             self.problem = SCATTERED
 
-    def add_elements(self, first: int, steps: Steps, element_bytes: int) -> None:
-        """Add elements at a first byte plus sums of steps."""
+    def add_elements(
+        self,
+        first: int,
+        steps: Steps,
+        element_bytes: int,
+        begins: NDArray[np.int64] = ORIGIN,
+    ) -> None:
+        """Add elements at a first byte plus sums of steps, and plus each of `begins`, ascending."""
+        if not len(begins):
+            return
         last = first + sum(step * (count - 1) for step, count in steps)
-        self._extend(first, last + element_bytes)
+        self._extend(first + int(begins[0]), last + int(begins[-1]) + element_bytes)
         try:
-            self.sets.append(Repetition.of_elements(first, steps, element_bytes, MOST_RANGES))
+            added = Repetition.of_elements(first, steps, element_bytes, MOST_RANGES)
+            self.sets.append(added if begins is ORIGIN else added.moved(begins, MOST_RANGES))
         except TooManyRanges:
             self.problem = SCATTERED
 

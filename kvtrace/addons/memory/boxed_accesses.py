@@ -1,6 +1,8 @@
 """Bytes of a call's accesses by formulas over boxes, from the kernel's symbolic summary.
 
-Offsets need to be affine only in the digits of programs, trips and lanes (`digit_forms.py`). Ideal
+Offsets need to be affine only in the digits of programs, trips and lanes (`digit_forms.py`), and
+in integers that were recorded: the programs, trips and lanes that select these are enumerated. The
+cost of the others, as the columns of a paged cache, does not depend on their number. Ideal
 integers are those of the kernel only where no arithmetic wraps around, which is checked.
 """
 
@@ -10,7 +12,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 from typing import Final, TypeVar
 
-from kvtrace.addons.memory.access_bytes import TouchedBytes
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.addons.memory.access_bytes import ORIGIN, TouchedBytes
 from kvtrace.addons.memory.digit_forms import (
     KINDS,
     Forms,
@@ -23,16 +28,27 @@ from kvtrace.addons.memory.digit_forms import (
     in_digits,
 )
 from kvtrace.evaluate.types import value_type
-from kvtrace.ir import Op, Value
+from kvtrace.ir import Module, Op, Value
 from kvtrace.ir.feeding import feeding
 from kvtrace.ir.flow import constant_of
 from kvtrace.recorded_calls.recorded import Call
-from kvtrace.symbolic.conditions import FALSE, TRUE, Condition, conjunction, equal, in_order
+from kvtrace.schema.cached_property import cached_property
+from kvtrace.symbolic.conditions import (
+    FALSE,
+    TRUE,
+    AtLeast,
+    Condition,
+    conjunction,
+    equal,
+    in_order,
+)
 from kvtrace.symbolic.functions import ways
 from kvtrace.symbolic.prover import Proven, interval
-from kvtrace.symbolic.summary import Access, Place
-from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term
+from kvtrace.symbolic.summary import Access, Loop, Place
+from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Symbol, Term
 from kvtrace.verdicts.binding import BoundCall, Budget
+from kvtrace.verdicts.contents.by_contents import ByContents
+from kvtrace.verdicts.contents.read_values import Reading, TooLarge
 
 _Formula = TypeVar("_Formula", Term, Condition)
 
@@ -42,7 +58,7 @@ _NEUTRAL: Final = {"arith.andi": True, "arith.ori": False}
 _ZEROED: Final = ("arith.andi", "arith.muli")
 
 
-def is_known(condition: Condition) -> bool:
+def _is_boxed(condition: Condition) -> bool:
     """Return whether a condition is made of comparisons of sums over digits."""
     try:
         for case in cases_of(condition.conjuncts()):
@@ -91,6 +107,8 @@ class Boxing:
         deciding = _deciding(choice, value)
         if deciding is None:
             return TRUE
+        if not self.has_ideal_choices:
+            return None
         condition, kept_if = deciding
         formula = self.bound.summary.values.get(condition.id)
         if isinstance(formula, Term):
@@ -105,7 +123,23 @@ class Boxing:
             return None
         if place is None or place.loops != access.loops:
             return None
-        return formula if is_known(formula) else None
+        return formula if self.is_known(formula) else None
+
+    def is_known(self, condition: Condition) -> bool:
+        """Return whether a condition is about digits, or about integers that were recorded."""
+        atoms = condition.atoms()
+        if not condition.opaques() and self.bound.by_contents.is_about(atoms):
+            return all(map(self._is_recorded, atoms))
+        return _is_boxed(condition)
+
+    def _is_recorded(self, atom: Atom) -> bool:
+        """Return whether an atom is no symbol of an integer that is not known."""
+        if not isinstance(atom, Symbol):
+            return True
+        if atom.kind == "content":
+            return self.bound.by_contents.is_about((atom,))
+        low, high = self.bound.ranges.of(atom)
+        return atom.kind in KINDS or low == high
 
     def of_call(self, formula: _Formula) -> _Formula:
         """Return a formula with the values and ranges that its symbols have in the call."""
@@ -116,11 +150,18 @@ class Boxing:
         widths = map(self.bound.width, self.bound.arithmetic_of(place))
         return all(isinstance(width, Proven) for width in widths)
 
-    def touched(self, access: Access, active: Condition) -> TouchedBytes:
+    @cached_property
+    def has_ideal_choices(self) -> bool:
+        """No integer wraps around that decides what a choice keeps."""
+        return self.bound.are_ideal(deciding_values(self.bound.call.module))
+
+    def touched(
+        self, access: Access, active: Condition, *, by_contents: bool = True
+    ) -> TouchedBytes:
         """Return the bytes of an access in the lanes for which a condition holds; raise NoBoxes.
 
         `active` is the access's own condition, or another one of its lanes. A grid without programs
-        has none.
+        has none. `by_contents`: recorded integers may decide.
         """
         if not prod(self.bound.call.grid):
             return TouchedBytes()
@@ -134,7 +175,7 @@ class Boxing:
         mask = active.substitute(self._in_range)
         for choices, offset in ways(access.offset.substitute(self._in_range)):
             for case in cases_of((*mask.conjuncts(), *choices)):
-                self._add(touched, access, offset, case)
+                self._add(touched, access, offset, case, by_contents=by_contents)
         return touched
 
     def derived(self) -> tuple[list[BoxedAccess], dict[int, str]]:
@@ -146,13 +187,15 @@ class Boxing:
         unresolved: dict[int, str] = {}
         for access in self.accesses:
             try:
-                accesses.append((access, self.touched(access, access.active), ""))
+                active = access.active
+                accesses.append((access, self.touched(access, active, by_contents=False), ""))
             except NoBoxes as error:
                 reason = self._why_not_derived(access, error)
                 mask = access.active.substitute(self._in_range)
-                certain = conjunction(filter(is_known, mask.conjuncts()))
+                certain = conjunction(filter(_is_boxed, mask.conjuncts()))
                 try:
-                    accesses.append((access, self.touched(access, certain), reason))
+                    touched = self.touched(access, certain, by_contents=False)
+                    accesses.append((access, touched, reason))
                 except NoBoxes:
                     unresolved.setdefault(access.op.index, reason)
         return accesses, unresolved
@@ -171,9 +214,17 @@ class Boxing:
         access: Access,
         offset: Term,
         conditions: Sequence[Condition],
+        *,
+        by_contents: bool,
     ) -> None:
         """Add the bytes of each box of the digits for which all conditions hold."""
-        argument = self.bound.call.tensor(access.argument or 0)
+        origin = self.bound.call.tensor(access.argument or 0).offset_bytes
+        begins, atoms = ORIGIN, offset.atoms().union(*(c.atoms() for c in conditions))
+        if by_contents and self.bound.by_contents.is_about(atoms):
+            if not all(map(_ends_once, access.loops)):
+                raise NoBoxes("its loop may end before its condition fails")
+            selected = _Selected(self.bound.by_contents, offset, conditions)
+            offset, conditions, begins = selected.offset, selected.conditions, selected.begins()
         forms = Forms((offset, *conditions))
         sums = [s for condition in conditions for s in at_least_zero(condition, forms)]
         place = forms.quotients(offset)
@@ -187,9 +238,10 @@ class Boxing:
             counts = {digit: last - low + 1 for digit, (low, last) in box.items()}
             steps = sorted((abs(f), counts[digit]) for digit, f in factors.items())
             touched.add_elements(
-                first + argument.offset_bytes,
+                first + origin,
                 tuple(step for step in steps if step[1] > 1),
                 access.element_bytes,
+                begins,
             )
 
     def _symbols_of(self, access: Access) -> Iterator[Symbol]:
@@ -206,6 +258,65 @@ class Boxing:
                 yield Symbol("lane", axis, 0, extent - 1)
 
 
+class _Selected:
+    """The part of an access that recorded integers decide, by the symbols that select these.
+
+    `offset` and `conditions` are the rest, which has none of these symbols.
+    """
+
+    def __init__(self, contents: ByContents, offset: Term, conditions: Sequence[Condition]) -> None:
+        self._values = contents.values
+        parts = [(c, c.atoms()) for c in conditions]
+        terms = [(Term({m: f}), Term({m: f}).atoms()) for m, f in offset.coefficients.items()]
+        deciding = {atom for _, atoms in (*parts, *terms) for atom in atoms if _is_content(atom)}
+        while True:  # what shares a condition or a product with them is selected with them
+            chosen = [atoms for _, atoms in (*parts, *terms) if not deciding.isdisjoint(atoms)]
+            symbols = self._values.free(frozenset().union(*chosen))
+            if symbols <= deciding:
+                break
+            deciding |= symbols
+        if len({(symbol.kind, symbol.key) for symbol in symbols}) < len(symbols):
+            raise NoBoxes("its address or mask is not affine")
+        self._symbols = symbols
+        self._filters = [c for c, atoms in parts if not deciding.isdisjoint(atoms)]
+        self.conditions = [c for c, atoms in parts if deciding.isdisjoint(atoms)]
+        self._place = sum((t for t, a in terms if not deciding.isdisjoint(a)), ZERO)
+        self.offset = offset - self._place
+
+    def begins(self) -> NDArray[np.int64]:
+        """Return the offsets of the selected part where its conditions hold; raise NoBoxes."""
+        begins = [np.zeros(0, np.int64)]
+        try:
+            for rows in self._values.rows(self._symbols, self._filters):
+                reading = Reading(self._values, rows)
+                if len(rows) and not (rows.certain & ~reading.doubt(self._place)).all():
+                    raise NoBoxes("its address or mask depends on the contents of a tensor")
+                begins.append(np.unique(np.broadcast_to(reading(self._place), len(rows))))
+        except TooLarge:
+            raise NoBoxes("its address or mask depends on too many contents") from None
+        return np.unique(np.concatenate(begins))
+
+
+def _ends_once(loop: Loop) -> bool:
+    """Return whether a loop that goes on in a trip did so in all trips before, by its formula.
+
+    `while j < n` does; `while tl.load(flags + j)` may have ended before a trip with a flag.
+    """
+    if not loop.is_asked_once_more:
+        return True
+    for part in loop.going_on.conjuncts():
+        if not isinstance(part, AtLeast):
+            return False
+        factor = part.term.coefficients.get((loop.trip,), 0)
+        if factor > 0 or loop.trip in (part.term - loop.trip.term * factor).atoms():
+            return False
+    return True
+
+
+def _is_content(atom: Atom) -> bool:
+    return isinstance(atom, Symbol) and atom.kind == "content"
+
+
 def is_choice(op: Op) -> bool:
     """Return whether an op may drop an operand: a select, a mask of integers, "and" or "or"."""
     if op.name == "arith.select":
@@ -213,6 +324,15 @@ def is_choice(op: Op) -> bool:
     if op.name in _NEUTRAL and value_type(op.results[0].type).element.kind == "b":
         return True
     return op.name in _ZEROED
+
+
+def deciding_values(module: Module) -> Iterator[Value]:
+    """Yield the Booleans that decide what choices of a kernel keep."""
+    for op in filter(is_choice, module.ops):
+        for value in op.operands:
+            deciding = _deciding(op, value)
+            if deciding is not None and value_type(deciding[0].type).element.kind == "b":
+                yield deciding[0]
 
 
 def _deciding(choice: Op, value: Value) -> tuple[Value, bool] | None:

@@ -148,7 +148,7 @@ class Uses:
 
     @cached_property
     def _derived(self) -> tuple[Boxing, Effect, ByteRanges, list[Copying]]:
-        boxing = Boxing(self._call)
+        boxing = Boxing(with_index_contents(self._call))
         return (boxing, *used_effect(boxing, self._effect))
 
     @property

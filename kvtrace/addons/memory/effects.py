@@ -21,17 +21,19 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from kvtrace.addons.memory.access_bytes import SCATTERED, TouchedBytes
-from kvtrace.addons.memory.boxed_accesses import BoxedAccess, Boxing
+from kvtrace.addons.memory.boxed_accesses import BoxedAccess, Boxing, deciding_values
 from kvtrace.addons.memory.first_reads import FirstReads, accessing_sites, may_precede
 from kvtrace.addons.memory.states import Effect
 from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument
 from kvtrace.evaluate.arguments import with_storages
 from kvtrace.evaluate.errors import UNFIT, UnfitOp
 from kvtrace.evaluate.order import written_storages
-from kvtrace.ir import Op
+from kvtrace.ir import Module, Op
+from kvtrace.ir.feeding import feeding_values
 from kvtrace.ir.index_arguments import index_arguments
-from kvtrace.ir.memory_sites import Site
-from kvtrace.ir.ops import AccessKind
+from kvtrace.ir.memory_sites import PointerRoots, Site
+from kvtrace.ir.model import once_per_module
+from kvtrace.ir.ops import READING, AccessKind
 from kvtrace.metrics.byte_ranges import NOTHING, ByteRanges, TooManyRanges
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.errors import KvtraceError
@@ -176,12 +178,12 @@ def depends_on_contents(call: Call) -> bool:
 
 
 def with_index_contents(call: Call) -> Call:
-    """Return the call without contents that decide no access, or that the kernel changes.
+    """Return the call without contents that decide no access or choice, or that it changes.
 
     What is read from a changed storage depends on when it is read, and is not guessed. Counters
     keep theirs where the places that they decide are the same in every order of the programs.
     """
-    reads = index_arguments(call.module).read
+    reads = _deciding_arguments(call.module)
     written = written_storages(call.module, call.arguments)
     has_additions = any(updates_by(op, ADD) for op in call.module.ops)
     counters = steady_counters(BoundCall(call)) if has_additions else frozenset()
@@ -197,6 +199,16 @@ def with_index_contents(call: Call) -> Call:
         )
         copies[storage] = replace(storage, data=storage.data if decides else None)
     return replace(call, arguments=with_storages(call.arguments, copies.__getitem__))
+
+
+@once_per_module
+def _deciding_arguments(module: Module) -> frozenset[int] | None:
+    """Return the arguments whose contents decide an access, or which lanes are used; None: any."""
+    reads = index_arguments(module).read
+    chosen_by = feeding_values(deciding_values(module), module)
+    loads = [op for op in module.ops if op.index in chosen_by and op.name in READING]
+    choosing = PointerRoots(module).of(loads)
+    return None if reads is None or choosing is None else reads | choosing
 
 
 def _holds_integers(argument: Argument) -> bool:

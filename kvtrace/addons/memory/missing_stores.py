@@ -50,8 +50,8 @@ def _why(boxing: Boxing, accesses: list[Access], size: int, missing: ByteRanges)
     unmasked, unbranched = TouchedBytes(), TouchedBytes()
     for access in accesses:
         running = conjunction(loop.running for loop in access.loops)
-        unmasked.include(boxing.touched(access, access.reached))
-        unbranched.include(boxing.touched(access, running))
+        unmasked.include(boxing.touched(access, access.reached, by_contents=False))
+        unbranched.include(boxing.touched(access, running, by_contents=False))
     by_mask = missing & unmasked.listed(size)
     by_branch = (missing & unbranched.listed(size)) - by_mask
     sizes: dict[Why, int] = {"mask": by_mask.size, "branch": by_branch.size}

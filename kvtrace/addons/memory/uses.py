@@ -14,13 +14,13 @@ A value that is stored unchanged, or cast, is no use: what nobody wrote stays un
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
 
 from msgspec.structs import replace
 
 from kvtrace.addons.memory.access_bytes import TouchedBytes
-from kvtrace.addons.memory.boxed_accesses import Boxing, is_choice, is_known
+from kvtrace.addons.memory.boxed_accesses import Boxing, is_choice
 from kvtrace.addons.memory.digit_forms import NoBoxes, cases_of
 from kvtrace.addons.memory.first_reads import others_may_store
 from kvtrace.addons.memory.states import Effect
@@ -90,7 +90,9 @@ def used_effect(boxing: Boxing, effect: StorageEffect) -> tuple[Effect, ByteRang
                 surely, perhaps = surely | used, perhaps | may_be_used
         may_read = effect.may_read & perhaps
     except (NoBoxes, TooManyRanges):
-        surely, may_read, copies = effect.reads, effect.may_read, []
+        loads = (a for a in boxing.accesses if a.argument in (None, *effect.args))
+        is_dropped = any(_may_drop(load.op.results, load, boxing) for load in loads)
+        surely, may_read, copies = NOTHING if is_dropped else effect.reads, effect.may_read, []
     first, reason = effect.reads, effect.reason or _DROPPED
     if first & effect.may_write and others_may_store(call, effect.args):
         first, reason = first - effect.may_write, _SAME_LAUNCH
@@ -132,7 +134,8 @@ def _used(
             surely, perhaps = _used_across(access, boxing, taints, copying)
             used, may_be_used = used & surely.listed(size), may_be_used & perhaps.listed(size)
         except (NoBoxes, TooManyRanges):
-            used = NOTHING if _may_drop(uses, boxing) else used
+            values = [use.value for use in uses if use.value is not None]
+            used = NOTHING if _may_drop(values, access, boxing) else used
     copies += [
         Copying(access, skipped_bytes, use.store, use.surely, use.perhaps, use.stays)
         for use in copied
@@ -141,14 +144,14 @@ def _used(
     return used, may_be_used
 
 
-def _may_drop(uses: Iterable[Use], boxing: Boxing) -> bool:
-    """Return whether an op at uses of a load's lanes, or after them, may drop some of these."""
-    used = [use.value for use in uses if use.value is not None]
-    reached = reached_from(boxing.bound.call.module, used)
+def _may_drop(values: Sequence[Value], access: Access, boxing: Boxing) -> bool:
+    """Return whether an op that is given values of a load, or made of them, may drop some lanes."""
+    reached = reached_from(boxing.bound.call.module, values)
     for op in boxing.bound.call.module.ops:
-        if any(value.id in reached for value in op.operands) and (
+        operands = [value for value in op.operands if value.id in reached]
+        if operands and (
             op.name not in KINDS
-            or is_choice(op)
+            or (is_choice(op) and any(boxing.chosen(op, v, access) is not TRUE for v in operands))
             or KINDS[op.name].kind in (Kind.PICKED, Kind.SCAN, Kind.COUNT)
             or operator_of(op) == "split"
             or any(a.op is op and a.active != _running(a) for a in boxing.accesses)
@@ -170,6 +173,8 @@ def _used_across(
     uses.
     """
     surely, perhaps = TouchedBytes(), TouchedBytes()
+    if not boxing.has_ideal_choices:
+        raise NoBoxes("an integer of a choice may wrap around")
     for sink in taints.sinks():
         if sink.use == "value" and sink.op in copying:
             continue
@@ -190,9 +195,9 @@ def _used_across(
             others = [part for part in case if part not in marks]
             active = boxing.of_call(access.active.substitute(moved))
             lanes = [active, boxing.of_call(reached), *others]
-            known = [part for lane in lanes for part in lane.conjuncts() if is_known(part)]
+            known = [part for lane in lanes for part in lane.conjuncts() if boxing.is_known(part)]
             perhaps.include(boxing.touched(source, conjunction(known)))
-            if len(marks) == 1 and all(map(is_known, lanes)):
+            if len(marks) == 1 and all(map(boxing.is_known, lanes)):
                 surely.include(boxing.touched(source, conjunction(lanes)))
     return surely, perhaps
 
@@ -333,7 +338,7 @@ def _replaced(store: Access, boxing: Boxing) -> Condition:
         if access.kind == "store":
             if access.op.index > store.op.index and places(access) == places(store):
                 active = boxing.of_call(access.active)
-                later += [active] if is_known(active) else []
+                later += [active] if boxing.is_known(active) else []
         elif access.argument is None or call.tensor(access.argument).storage is storage:
             return FALSE
     return disjunction(later)

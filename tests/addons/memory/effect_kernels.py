@@ -291,6 +291,89 @@ def chosen_by_masked_data(x, out, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def chosen_in_trips(x, out, lens, BLOCK: tl.constexpr):
+    """Loaded numbers decide how many whole blocks are read, and what of the last one is used."""
+    row = tl.program_id(0)
+    n = tl.load(lens + row)
+    total = tl.zeros([BLOCK], tl.float32)
+    for block in range(tl.cdiv(n, BLOCK)):
+        lanes = block * BLOCK + tl.arange(0, BLOCK)
+        total += tl.where(lanes < n, tl.load(x + row * 256 + lanes), 0.0)
+    tl.store(out + row * BLOCK + tl.arange(0, BLOCK), total)
+
+
+@triton.jit
+def chosen_in_pages(x, out, lens, table, BLOCK: tl.constexpr, COLUMNS: tl.constexpr):
+    """As `chosen_in_trips`, of sums of rows in pages that a table places."""
+    row = tl.program_id(0)
+    n = tl.load(lens + row)
+    columns = tl.arange(0, COLUMNS)
+    total = tl.zeros([BLOCK], tl.float32)
+    for block in range(tl.cdiv(n, BLOCK)):
+        lanes = block * BLOCK + tl.arange(0, BLOCK)
+        places = tl.load(table + row * 2 + block) * BLOCK + tl.arange(0, BLOCK)
+        values = tl.load(x + places[:, None] * COLUMNS + columns[None, :])
+        total += tl.where(lanes < n, tl.sum(values, 1), 0.0)
+    tl.store(out + row * BLOCK + tl.arange(0, BLOCK), total)
+
+
+@triton.jit
+def chosen_if(x, out, flag, n, BLOCK: tl.constexpr):
+    """A loaded number decides whether anything is read, an argument what of it is used."""
+    lanes = tl.arange(0, BLOCK)
+    total = tl.zeros([BLOCK], tl.float32)
+    if tl.load(flag) > 0:
+        total += tl.where(lanes < n, tl.load(x + lanes), 0.0)
+    tl.store(out + lanes, total)
+
+
+@triton.jit
+def summed_if(x, out, flag, n, BLOCK: tl.constexpr):
+    """As `chosen_if`, but all that is read is used."""
+    lanes = tl.arange(0, BLOCK)
+    total = tl.zeros([BLOCK], tl.float32)
+    if tl.load(flag) > 0:
+        total += tl.load(x + lanes)
+    tl.store(out + lanes, total)
+
+
+@triton.jit
+def chosen_by_length(x, out, lens, BLOCK: tl.constexpr):
+    """Loaded numbers decide what is used, and not what is read."""
+    row = tl.program_id(0)
+    lanes = tl.arange(0, BLOCK)
+    values = tl.load(x + row * BLOCK + lanes)
+    tl.store(out + row * BLOCK + lanes, tl.where(lanes < tl.load(lens + row), values + values, 0.0))
+
+
+@triton.jit
+def chosen_by_wrapped(x, out, n, BLOCK: tl.constexpr):
+    """The integers that choose wrap around, and are small again in every fourth lane."""
+    lanes = tl.arange(0, BLOCK)
+    values = tl.load(x + lanes)
+    tl.store(out + lanes, tl.where(lanes * (1 << 30) < n, values + values, 0.0))
+
+
+@triton.jit
+def summed_by_wrapped(x, out, n, BLOCK: tl.constexpr):
+    """As `chosen_by_wrapped`, and summed."""
+    lanes = tl.arange(0, BLOCK)
+    tl.store(out, tl.sum(tl.where(lanes * (1 << 30) < n, tl.load(x + lanes), 0.0)))
+
+
+@triton.jit
+def chosen_while(x, out, flags, n, BLOCK: tl.constexpr):
+    """A loop that ends at the first flag that is not set."""
+    lanes = tl.arange(0, BLOCK)
+    block = 0
+    total = tl.zeros([BLOCK], tl.float32)
+    while tl.load(flags + block) > 0:
+        total += tl.where(lanes < n, tl.load(x + block * BLOCK + lanes), 0.0)
+        block += 1
+    tl.store(out + lanes, total)
+
+
+@triton.jit
 def stored_by_table(table, BLOCK: tl.constexpr):
     """Stores where the addresses in a table point."""
     place = tl.load(table + tl.program_id(0)).to(tl.pointer_type(tl.float32))

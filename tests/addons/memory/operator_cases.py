@@ -223,7 +223,7 @@ def main():
         "row_left_out": lambda x: read(cases.put_rows(ones(96), (0, 1, 2, 4, 5))),
         "resized": lambda x: read(resized(x)),
         "stacked": lambda x: read(torch.stack([x, ones(100)])),
-        "row_unwritten": lambda x: cases.put_rows(x, (0, 5, 1)),
+        "row_unwritten": lambda x: read(cases.put_rows(x, (0, 5, 1))),
     }
     proven = {
         "numbers": lambda x: (x[50:].fill_(1), x.__setitem__(3, 2.0), read(x * 2 + 1)),

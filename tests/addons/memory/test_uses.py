@@ -115,3 +115,78 @@ def test_lanes_are_followed_where_ops_move_or_combine_them(kernel, n, ranges):
 
     used = ByteRanges.union_of([ByteRanges.of(4 * a, 4 * b) for a, b in ranges])
     assert used_reads(call, source) == (used, used)
+
+
+def elements(*ranges):
+    """The bytes of elements of four bytes each."""
+    return ByteRanges.union_of([ByteRanges.of(4 * begin, 4 * end) for begin, end in ranges])
+
+
+@pytest.mark.parametrize(
+    ("kernel", "constants", "more", "ranges"),
+    [
+        (kernels.chosen_in_trips, {"BLOCK": 16}, {}, [(0, 13), (256, 285)]),
+        (kernels.chosen_by_length, {"BLOCK": 32}, {}, [(0, 13), (32, 61)]),
+        (
+            kernels.chosen_in_pages,
+            {"BLOCK": 16, "COLUMNS": 8},
+            {"table": torch.tensor([3, 9, 0, 5], dtype=torch.int32)},
+            [(3 * 128, 3 * 128 + 13 * 8), (0, 128), (5 * 128, 5 * 128 + 13 * 8)],
+        ),
+    ],
+    ids=["trips of a loop", "lanes", "rows of pages"],
+)
+def test_recorded_numbers_decide_which_lanes_are_used(kernel, constants, more, ranges):
+    lens = torch.tensor([13, 29], dtype=torch.int32)
+    arguments = {"x": torch.ones(4096), "out": torch.ones(64), "lens": lens, **more}
+    call = call_of(kernel, (2,), arguments, constants)
+    source = next(effect for effect in effects_of(call).storages if effect.args == (0,))
+
+    used = elements(*ranges)
+    assert used_reads(call, source) == (used, used)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "flag", "surely"),
+    [
+        (kernels.chosen_if, torch.ones(1, dtype=torch.int32), 13),
+        (kernels.chosen_if, torch.ones(1), 0),
+        (kernels.summed_if, torch.ones(1), 16),
+    ],
+    ids=["an integer", "a float", "a float, and nothing drops it"],
+)
+def test_what_cannot_be_followed_is_used_only_if_nothing_may_drop_it(kernel, flag, surely):
+    arguments = {"x": torch.ones(16), "out": torch.ones(16), "flag": flag, "n": 13}
+    call = call_of(kernel, (1,), arguments, {"BLOCK": 16})
+    source = next(effect for effect in effects_of(call).storages if effect.args == (0,))
+
+    assert used_reads(call, source) == (elements((0, surely)), elements((0, surely or 16)))
+
+
+def test_numbers_that_were_not_recorded_leave_open_which_lanes_are_used():
+    lens = torch.tensor([13, 29], dtype=torch.int32)
+    arguments = {"x": torch.ones(64), "out": torch.ones(64), "lens": lens}
+    call = call_of(kernels.chosen_by_length, (2,), arguments, {"BLOCK": 32}, unknown=("lens",))
+    source = next(effect for effect in effects_of(call).storages if effect.args == (0,))
+
+    assert used_reads(call, source) == (ByteRanges(), elements((0, 64)))
+
+
+@pytest.mark.parametrize("kernel", [kernels.chosen_by_wrapped, kernels.summed_by_wrapped])
+def test_choices_by_integers_that_wrap_around_are_not_followed(kernel):
+    arguments = {"x": torch.ones(16), "out": torch.ones(16), "n": 5}
+    call = call_of(kernel, (1,), arguments, {"BLOCK": 16})
+    source = next(effect for effect in effects_of(call).storages if effect.args == (0,))
+
+    assert used_reads(call, source) == (ByteRanges(), elements((0, 16)))
+
+
+def test_blocks_after_the_first_flag_that_is_not_set_are_not_used():
+    flags = torch.tensor([1, 1, 0, 1, 1, 0], dtype=torch.int32)
+    arguments = {"x": torch.ones(96), "out": torch.ones(16), "flags": flags, "n": 13}
+    call = call_of(kernels.chosen_while, (1,), arguments, {"BLOCK": 16})
+    source = next(effect for effect in effects_of(call).storages if effect.args == (0,))
+
+    surely, perhaps = used_reads(call, source)
+    assert not surely - elements((0, 13), (16, 29))
+    assert not elements((0, 13), (16, 29)) - perhaps
