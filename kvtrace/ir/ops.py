@@ -437,7 +437,8 @@ def may_overflow(op: Op) -> bool:
     """
     if op.name not in ELEMENTWISE or op.name in _WITHIN_WIDTH:
         return op.name in CALLS
-    return any((integer_bits(result.type) or 1) > 1 for result in op.results)
+    adds = operator_of(op) == "+"  # of two Booleans, too
+    return any((integer_bits(result.type) or 0) > (not adds) for result in op.results)
 
 
 def address_of(op: Op) -> Value:

@@ -128,9 +128,14 @@ class Arithmetic(Place, frozen=True, eq=False):
     followed: bool = True
 
     @property
+    def width(self) -> str:
+        """The result's width, in words."""
+        return f"{self.bits} bits" if self.bits > 1 else "one bit"
+
+    @property
     def stays_in_width(self) -> Condition:
         """The claim that the result fits into its width."""
-        low, high = signed_range(self.bits)
+        low, high = (0, 1) if self.bits == 1 else signed_range(self.bits)
         return conjunction((at_least(self.result, low), at_least(high - self.result)))
 
 

@@ -337,23 +337,24 @@ class Walk:
             self.set_wrapped_unknown(value, op, "arithmetic of too many terms")
             return
         if result.low < -_WIDEST or result.high > _WIDEST:
-            self._note(op, result, bits, shape, followed=False)
+            self.note(op, result, bits, shape, followed=False)
             self.values[value.id] = wrapped(result, bits, signed=True)
             return
         if result.low < low or result.high > high:
-            self._note(op, result, bits, shape)
+            self.note(op, result, bits, shape)
         self.values[value.id] = result
 
     def set_wrapped_unknown(self, value: Value, op: Op, reason: str) -> None:
         """Set an unknown result for an integer op, and record that it may wrap around."""
         key, shape = (self.key(op, value.position), reason), shape_of(value.type)
         anything = Symbol("unknown", key, -_WIDEST, _WIDEST, self.coordinates(shape)).term
-        self._note(op, anything, integer_bits(value.type) or 64, shape, followed=False)
+        self.note(op, anything, integer_bits(value.type) or 64, shape, followed=False)
         self.set_unknown(value, op, reason)
 
-    def _note(
+    def note(
         self, op: Op, result: Term, bits: int, shape: tuple[int, ...], *, followed: bool = True
     ) -> None:
+        """Record an integer op whose ideal result may not fit."""
         if op.regions or may_overflow(op):  # else the result fits if the operands do
             place = self.place_fields(op)
             self.arithmetic.append(
@@ -364,7 +365,7 @@ class Walk:
         """Record a loop's counter as arithmetic if it may not fit into its width."""
         low, high = signed_range(bits)
         if result.low < low or result.high > high:
-            self._note(loop, result, bits, ())
+            self.note(loop, result, bits, ())
 
     def record_division(self, op: Op, divisor: Term) -> None:
         """Record a division if its divisor may be 0."""

@@ -321,12 +321,15 @@ class BoundCall:
         return not self.programs or (given.is_impossible and self.may_wrap(place) is None)
 
     def arithmetic_of(self, place: Place) -> Iterator[Arithmetic]:
-        """Yield the arithmetic that determines an op's address, mask and execution."""
+        """Yield the arithmetic that determines an op's address, mask and execution.
+
+        Not sums of Booleans, of which formulas have the bit that is left.
+        """
         if not self.summary.arithmetic:
             return
         feeders = feeding(place.op, self.call.module)
         for arithmetic in self.summary.arithmetic:
-            if arithmetic.op.index in feeders:
+            if arithmetic.op.index in feeders and arithmetic.bits > 1:
                 yield arithmetic
 
     def unrecorded(self, symbols: Iterable[Symbol]) -> tuple[TensorArgument, ...]:
@@ -389,7 +392,7 @@ class BoundCall:
         """Return whether no integer op or loop counter that feeds the values may wrap around."""
         feeders = feeding_values_and_trips(values, self.call.module)
         return not any(
-            arithmetic.op.index in feeders and self.wraps(arithmetic)
+            arithmetic.op.index in feeders and arithmetic.bits > 1 and self.wraps(arithmetic)
             for arithmetic in self.summary.arithmetic
         )
 

@@ -168,7 +168,8 @@ class Ideals(Shadows):
         type_ = value_type(op.operand("left").type)
         bits = type_.element.bits
         values = [self._without_hash_wraps(op, value) for value in operands]
-        left, right = (ideal_numbers(value, type_) for value in values)
+        numbers = self.kind.shadow_of if operator_of(op) == "+" else ideal_numbers
+        left, right = (numbers(value, type_) for value in values)
         if op.index in recurring_hashes(self.module):
             left, right = folded(left), folded(right)
         if is_unsigned(op):
@@ -199,9 +200,9 @@ class Ideals(Shadows):
 
     def _ideal_extension(self, op: Op, operands: Sequence[Any]) -> Array:
         source = value_type(op.operand("source").type)
-        numbers = ideal_numbers(operands[0], source)
+        numbers = self.kind.shadow_of(operands[0], source)
         from_unsigned = op.name in UNSIGNED
-        if numbers.dtype == np.bool_:
+        if source.element.kind == "b":
             return numbers.astype(np.int64) * (1 if from_unsigned else -1)
         if not from_unsigned:
             return numbers
@@ -317,7 +318,7 @@ class Ideals(Shadows):
         if not np.any(ideal != actual_numbers):
             negative = not self._differences.isdisjoint(origins) and limits(ideal)[0] < 0
             return WrappedNumber(result, ideal, origins) if negative else result
-        if _is_number(value) and (op.name in COMBINING or may_overflow(op)):
+        if op.name in COMBINING or may_overflow(op):
             low, high = limits(ideal)
             bits = type_.element.bits
             fits = -(1 << (bits - 1)) <= low and high < (1 << bits)

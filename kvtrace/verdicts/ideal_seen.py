@@ -189,7 +189,7 @@ class Seen:
     def _difference_mask(self, number: WrappedNumber, type_: ValueType, purpose: Purpose) -> Array:
         """Return a mask of the elements whose ideal and actual numbers differ for the purpose."""
         actual_numbers = ideal_numbers(number.actual, type_)
-        ideal = number.shadow
+        ideal = ideal_numbers(number, type_)
         if purpose == "part":  # the sum that is stored last may be meant to wrap around
             ideal = wrapped_to(ideal, type_.element.bits)
         differs = np.asarray(ideal != actual_numbers, np.bool_)

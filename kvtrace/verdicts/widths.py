@@ -303,6 +303,8 @@ class _UseSearch:
             for operand in op.operands:
                 self._trace(operand, lanes, purpose, by=op, signed=name in SIGNED)
         elif name in MODULAR:
+            if integer_bits(value.type) == 1 and (flags := self._arithmetic.get(op.index)):
+                self._require_fit(op, flags, value, purpose)
             part_lanes = None if operator in ("join", "split", "cat") else lanes
             for operand in op.operands:
                 self._trace(operand, part_lanes if shape_of(operand.type) else (), purpose)

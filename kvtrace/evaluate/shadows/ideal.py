@@ -100,8 +100,11 @@ def _exactly(function: Callable[..., Any], *arrays: Array) -> Array:
 
 
 def total(left: Array, right: Array) -> Array:
-    """Return left + right; Booleans are added modulo 2."""
-    return left ^ right if left.dtype == np.bool_ else _exactly(add, left, right)
+    """Return left + right; of Booleans, how many are true."""
+    left, right = (
+        side.astype(np.int64) if side.dtype == np.bool_ else side for side in (left, right)
+    )
+    return _exactly(add, left, right)
 
 
 def _difference(left: Array, right: Array) -> Array:
@@ -223,7 +226,8 @@ class WrappedNumber(ShadowedValue, frozen=True):
     """A value that differs from its ideal number because an integer wrapped around.
 
     The shadow is the ideal number, an array of int64, of Python's integers or of Booleans (of a
-    pointer: byte offsets). `origins` are the indices of the ops that wrapped around.
+    pointer: byte offsets; of a sum of Booleans: how many are true). `origins` are the indices of
+    the ops that wrapped around.
     """
 
     origins: frozenset[int]
@@ -250,7 +254,11 @@ class WrappedNumber(ShadowedValue, frozen=True):
         return cls(value, shadow, origins_of(sources))
 
 
-ideal_numbers = WrappedNumber.shadow_of
+def ideal_numbers(value: Any, type_: ValueType) -> Array:
+    """Return a value's ideal numbers; of a Boolean, whether it is true."""
+    numbers = WrappedNumber.shadow_of(value, type_)
+    is_count = type_.element.kind == "b" and not type_.pointer and numbers.dtype != np.bool_
+    return numbers != 0 if is_count else numbers
 
 
 def origins_of(values: Sequence[Any]) -> frozenset[int]:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Final
 from kvtrace.ir.attributes import DenseAttribute, IntegerAttribute
 from kvtrace.ir.integers import PREDICATES
 from kvtrace.ir.model import number_of
+from kvtrace.ir.ops import may_overflow
 from kvtrace.ir.types import integer_bits, shape_of
 from kvtrace.symbolic.bits import BitOperator, bitwise, wrapped
 from kvtrace.symbolic.conditions import FALSE, TRUE, Condition, at_least, equal, less
-from kvtrace.symbolic.functions import maximum, minimum, quotient, remainder
+from kvtrace.symbolic.functions import choice, maximum, minimum, quotient, remainder
 from kvtrace.symbolic.meanings import meaning
 from kvtrace.symbolic.meanings.merging import chosen
 from kvtrace.symbolic.terms import Term, as_term
@@ -82,8 +83,12 @@ def _register(
         if bits == 1:
             if logic is None:
                 walk.set_unknown(op.results[0], op, f"{op.name} of Booleans")
-            else:
-                walk.set(op.results[0], logic(walk.condition(first), walk.condition(second)))
+                return
+            flags = walk.condition(first), walk.condition(second)
+            walk.set(op.results[0], logic(*flags))
+            if may_overflow(op) and _both(*flags) is not FALSE:
+                count = choice(flags[0], 1, 0) + choice(flags[1], 1, 0)
+                walk.note(op, count, 1, shape_of(op.results[0].type))
             return
         left, right = walk.term(first), walk.term(second)
         if divides:

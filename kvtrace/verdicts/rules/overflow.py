@@ -166,14 +166,14 @@ def wraps(bound: BoundCall, access: Access) -> bool:
     """Return whether integers that an access depends on may wrap around.
 
     For rules that use formulas: if nothing wraps, the kernel computes the access'
-    `offset`, `mask` and `guard`; else these formulas prove nothing about the call. Unlike
-    `bound.may_wrap`, this function ignores wraps that are masked off or cancel, and may use the
-    solver, within the call's budget.
+    `offset`, `mask` and `guard`; else these formulas prove nothing about the call. Sums of Booleans
+    have the bit that is left in them. Unlike `bound.may_wrap`, this function ignores wraps that are
+    masked off or cancel, and may use the solver, within the call's budget.
     """
     if access.calls:
         return bound.may_wrap(access) is not None
     return any(
-        use.access.op is access.op and not _is_proven_right(bound, use)
+        use.access.op is access.op and use.arithmetic.bits > 1 and not _is_proven_right(bound, use)
         for use in filter(bound.has_use, uses(bound.call.module))
     )
 
@@ -249,9 +249,9 @@ def _has_large_unsigned(bound: BoundCall, use: Use) -> bool:
 
 def _proven(bound: BoundCall, use: Use, given: Given, method: str) -> Verdict:
     text = operation_expression(use.arithmetic.op, bound.summary)
-    message = f"{text} stays within {use.arithmetic.bits} bits wherever that decides an access"
+    message = f"{text} stays within {use.arithmetic.width} wherever that decides an access"
     if use.fits is not use.right and not follows(use.fits, given):
-        message = f"no access depends on whether {text} stays within {use.arithmetic.bits} bits"
+        message = f"no access depends on whether {text} stays within {use.arithmetic.width}"
     return bound.verdict(RULE, "proven", use.arithmetic, message, method, expression=text)
 
 
@@ -259,7 +259,7 @@ def _unknown(
     bound: BoundCall, arithmetic: Arithmetic, reason: str, *, evaluating: bool = True
 ) -> Verdict:
     text = operation_expression(arithmetic.op, bound.summary)
-    message = f"whether {text} stays within {arithmetic.bits} bits could not be decided: {reason}"
+    message = f"whether {text} stays within {arithmetic.width} could not be decided: {reason}"
     return bound.verdict(
         RULE, "unknown", arithmetic, message, reason=reason, expression=text, evaluating=evaluating
     )
@@ -289,7 +289,7 @@ def _violation(bound: BoundCall, wrap: VisibleWrap, method: str) -> Verdict:
     else:
         if wrap.ideal >= 1 << bits:  # the constant was an unsigned one
             text = re.sub(r"(?<=\+ )-\d+$", lambda found: str(int(found[0]) + (1 << bits)), text)
-        cause = f"more than {bits} bits hold"
+        cause = f"more than {bits} bits hold" if bits > 1 else "more than one bit holds"
         if signed_range(bits)[0] <= wrap.ideal < 0:
             cause = "which an unsigned number cannot be"
         wrap_text = f"{text} is {wrap.ideal:,}, {cause}, and wraps around to {wrap.actual:,}"

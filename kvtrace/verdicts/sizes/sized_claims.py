@@ -111,7 +111,7 @@ def _width_claims(module: Module) -> Iterator[Claim]:
             continue
         claimed.add(key)
         text = operation_expression(use.arithmetic.op, summarize(module))
-        clause = f"whether {text} stays within {use.arithmetic.bits} bits"
+        clause = f"whether {text} stays within {use.arithmetic.width}"
         holds = partial(_is_right, use)
         yield Claim("overflow", ("overflow",), use.access.op, clause, holds, use)
     for access_index, access in enumerate(summarize(module).accesses):

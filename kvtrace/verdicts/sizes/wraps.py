@@ -69,7 +69,7 @@ def overflow_text(call: Call, use: Use) -> tuple[str, str]:
     tensor_text = "" if argument is None else f" of {call.arguments[argument].name}"
     purpose_text = "" if use.purpose == "address" else f" (by its {use.purpose})"
     message = (
-        f"{text} does not fit into {arithmetic.bits} bits, for the {use.access.kind}"
+        f"{text} does not fit into {arithmetic.width}, for the {use.access.kind}"
         f"{tensor_text}{purpose_text}"
     )
     return message, text

@@ -191,3 +191,59 @@ def test_upper_bits_of_an_unsigned_number_below_zero_are_no_numbers(form, head, 
     found = {verdict.verdict for verdict in overflow.judge(BoundCall(made))}
 
     assert found <= {"proven"} if answer == "proven" else answer in found
+
+
+@triton.jit
+def flagged(x, out, n, k, FORM: tl.constexpr):
+    lanes = tl.arange(0, 64)
+    below, above = lanes < n, lanes >= k
+    if FORM == "product":
+        flags = below * above
+    elif FORM == "either":
+        flags = below | above
+    elif FORM == "loop":
+        flags = lanes < 0
+        for trip in range(4):
+            flags = flags + ((lanes % 4 == trip) & below & above)
+            flags = flags + ((lanes == trip) & below & above)
+    elif FORM == "scan":
+        flags = tl.cumsum(below & (lanes >= k), 0, dtype=tl.int1)
+    else:
+        flags = below + above
+    if FORM == "three":
+        counts = (flags + (lanes == k)).to(tl.int32)
+        tl.store(out + lanes, tl.load(x + counts))
+    elif FORM == "index" or FORM == "scan":
+        tl.store(out + lanes, tl.load(x + flags.to(tl.int32)))
+    elif FORM == "branch":
+        if tl.max(flags.to(tl.int32), 0) == 0:
+            tl.store(out + lanes, 1.0)
+    else:
+        tl.store(out + lanes, tl.load(x + lanes, mask=flags))
+
+
+@pytest.mark.parametrize(
+    ("form", "n", "k", "answer"),
+    [
+        ("mask", 50, 20, "violation"),
+        ("mask", 20, 50, "proven"),  # no lane is both
+        ("index", 50, 20, "violation"),
+        ("index", 20, 50, "proven"),
+        ("three", 20, 15, "violation"),  # 3 in lane 15, of which 1 is left
+        ("three", 16, 15, "violation"),
+        ("branch", 64, 0, "violation"),
+        ("loop", 4, 1, "violation"),
+        ("loop", 1, 1, "proven"),
+        ("scan", 50, 20, "violation"),
+        ("scan", 21, 20, "proven"),
+        ("product", 50, 20, "proven"),
+        ("either", 50, 20, "proven"),
+    ],
+)
+def test_a_sum_of_two_true_booleans_is_zero(form, n, k, answer):
+    made = call(flagged, (1,), x=tensor(64), out=tensor(64), n=n, k=k, FORM=form)
+    found = list(overflow.judge(BoundCall(made)))
+
+    assert {verdict.verdict for verdict in found} <= {answer}
+    if answer == "violation":
+        assert "more than one bit holds, and wraps around to" in found[0].message
