@@ -33,6 +33,8 @@ _GENERATED: Final = (
 _INTEGERS: Final = "record integer tensors with KVTRACE_TENSORS=int, so that indices are known"
 _EITHER: Final = "record contents of tensors with KVTRACE_TENSORS=int, or all for floats, too"
 _FLOATS: Final = "record floats, too, with KVTRACE_TENSORS=all: int records only integer tensors"
+#: Phrases of reasons that say what to record, or which no recording helps.
+_NO_RECORDING: Final = ("KVTRACE_TENSORS", "the launch itself changes ")
 _FEWER: Final = "record a launch of fewer programs, of which all orders can be tried"
 #: The part of a reason that names tensors without recorded contents.
 _DATA_OF: Final = re.compile(r"\bthe data of (\w+(?:, \w+)*)")
@@ -59,7 +61,7 @@ def hint_for(
     if verdict == "proven":
         return None
     if verdict != "violation":
-        needs_contents = "data" in reason and "KVTRACE_TENSORS" not in reason
+        needs_contents = "data" in reason and not any(map(reason.__contains__, _NO_RECORDING))
         if needs_contents:
             return _recording_hint(reason, tensors)
         return _FEWER if _OF_ORDERS in reason else None

@@ -29,7 +29,7 @@ from kvtrace.addons.memory.digit_forms import (
 )
 from kvtrace.evaluate.types import value_type
 from kvtrace.ir import Module, Op, Value
-from kvtrace.ir.feeding import feeding
+from kvtrace.ir.feeding import feeding, feeding_values
 from kvtrace.ir.flow import constant_of
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.cached_property import cached_property
@@ -149,6 +149,23 @@ class Boxing:
         """Return whether no integer wraps around that an address, mask or branch is made of."""
         widths = map(self.bound.width, self.bound.arithmetic_of(place))
         return all(isinstance(width, Proven) for width in widths)
+
+    @cached_property
+    def missing_choices(self) -> str:
+        """A phrase that names integers that choose lanes and were not recorded, or ""."""
+        module = self.bound.call.module
+        changed = {
+            self.bound.call.tensor(access.argument).storage
+            for access in self.accesses
+            if access.kind != "load" and access.argument is not None
+        }
+        read = self.bound.contents.read_by(feeding_values(deciding_values(module), module))
+        names = dict.fromkeys(
+            tensor.name
+            for tensor in read
+            if tensor.dtype[0] in "iu" and tensor.storage not in changed
+        )
+        return f", by the data of {', '.join(names)}" if names else ""
 
     @cached_property
     def has_ideal_choices(self) -> bool:

@@ -171,6 +171,7 @@ class Uses:
             (source, *_), kernel = to_target[0], self._call.kernel
             argument = self._call.tensor(source.argument or 0)
             doubt = f"{kernel} may have copied to it what nobody wrote of {argument.name}"
+            doubt += boxing.missing_choices
             if shift is None:
                 carried[target] = Spoiling(doubtful=target.may_write, doubt=doubt)
                 continue

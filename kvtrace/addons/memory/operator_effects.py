@@ -318,7 +318,7 @@ def _effect(
     if base in _WRITING_SOME:
         adds = base in _ACCUMULATING or "reduce" in overload
         doing = "may change" if adds else "writes"
-        reason = f"{_short(base)} {doing} elements that its data chooses"
+        reason = f"{_short(base)} {doing} elements that an index or mask chooses, not recorded"
         region = tensor.bytes
         return Effect(may_read=region if adds else NOTHING, may_write=region, reason=reason)
     # An overload that writes and is not in place (`add_`) has results as arguments: `sort.values`.

@@ -93,7 +93,7 @@ def used_effect(boxing: Boxing, effect: StorageEffect) -> tuple[Effect, ByteRang
         loads = (a for a in boxing.accesses if a.argument in (None, *effect.args))
         is_dropped = any(_may_drop(load.op.results, load, boxing) for load in loads)
         surely, may_read, copies = NOTHING if is_dropped else effect.reads, effect.may_read, []
-    first, reason = effect.reads, effect.reason or _DROPPED
+    first, reason = effect.reads, effect.reason or f"{_DROPPED}{boxing.missing_choices}"
     if first & effect.may_write and others_may_store(call, effect.args):
         first, reason = first - effect.may_write, _SAME_LAUNCH
     matters = Effect(first & surely, may_read, effect.writes, effect.may_write, reason)

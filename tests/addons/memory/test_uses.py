@@ -170,6 +170,8 @@ def test_numbers_that_were_not_recorded_leave_open_which_lanes_are_used():
     source = next(effect for effect in effects_of(call).storages if effect.args == (0,))
 
     assert used_reads(call, source) == (ByteRanges(), elements((0, 64)))
+    effect, _, _ = used_effect(Boxing(call), source)
+    assert effect.reason.endswith("drop what nobody wrote, by the data of lens")
 
 
 @pytest.mark.parametrize("kernel", [kernels.chosen_by_wrapped, kernels.summed_by_wrapped])

@@ -156,6 +156,22 @@ def test_the_setting_that_is_advised_records_what_is_missing(tmp_path, tensor, s
 
 
 @pytest.mark.parametrize(
+    "reason",
+    [
+        "depends on the data of index; the launch itself changes index, in no order that is known",
+        "depends on the data of x_ptr, index; the launch itself changes index, in no order that",
+        "index_add_ may change elements that an index or mask chooses, not recorded",
+    ],
+    ids=["changed by the launch", "one of two changed", "an operator's index"],
+)
+def test_no_recording_is_advised_that_gives_nothing(tmp_path, reason):
+    side = write_trace(tmp_path / "t", [KERNEL])
+    add_findings(side, [{**UNKNOWN, "reason": reason}], [INLINED])
+    (found,) = found_in(side).listed
+    assert found.hint is None
+
+
+@pytest.mark.parametrize(
     ("given", "hint"),
     [
         ("i = 1; x_ptr has shape [14, 129] and strides [0, 0]",
