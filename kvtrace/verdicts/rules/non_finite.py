@@ -2,8 +2,9 @@
 
 A call is evaluated with the recorded contents of its tensors. A *birth* is an infinity that an op
 makes of finite operands, or a NaN that an op makes of operands without a NaN. A birth reaches
-memory if a program stores fewer NaNs and infinities when the new value is replaced by 1: a value
-that is masked off later, or multiplied by zero, does no harm. If that holds of no birth alone, as
+memory if a program stores fewer NaNs, or fewer NaNs and infinities, when the new value is replaced
+by 1: a value that is masked off later, or multiplied by zero, does no harm; a NaN does where an
+infinity belongs. If that holds of no birth alone, as
 of two NaNs in one sum, it does of those with which more are stored than if all were replaced.
 Floats that a conversion to integers loses are in `conversions.py`.
 """
@@ -154,12 +155,12 @@ def _birth(
         single_run = _run_of(call, op, program, lanes, kept=kept)
         if single_run.first is None:
             continue
-        stored_count, bad_count = whole_run.stored[program], single_run.stored.get(program, 0)
+        stored_count, bad_count = whole_run.stored[program], single_run.stored_in(program)
         if kept:
             no_births = _run_of(call, None, program, lanes, kept=True)
-            stored_count = min(stored_count, bad_count)  # the others may have guarded it
-            bad_count = no_births.stored.get(program, 0)
-        if bad_count < stored_count:
+            stored_count = _fewest(stored_count, bad_count)  # the others may have guarded it
+            bad_count = no_births.stored_in(program)
+        if _is_fewer(bad_count, stored_count):
             birth, from_masked = single_run.first, False
             if with_masks and not kept:
                 birth, from_masked = _relevant_birth(
@@ -181,7 +182,7 @@ def _run_of(call: Call, op: Op | None, program: int, lanes: int, **changes: Any)
 
 
 def _relevant_birth(
-    call: Call, op: Op, program: int, single_run: _BirthRecorder, stored_count: int, lanes: int
+    call: Call, op: Op, program: int, single_run: _BirthRecorder, stored_count: _Count, lanes: int
 ) -> tuple[_FirstPlace, bool]:
     """Return an op's birth in a program, and whether undefined lanes of masked loads cause it.
 
@@ -198,7 +199,7 @@ def _relevant_birth(
         partial_run = _run_of(call, op, program, lanes, only=places)
         if partial_run.first is None:
             continue
-        if partial_run.stored.get(program, 0) < stored_count:
+        if _is_fewer(partial_run.stored_in(program), stored_count):
             return partial_run.first, from_masked
         fallback = fallback or (partial_run.first, from_masked)
     assert single_run.first is not None
@@ -207,6 +208,18 @@ def _relevant_birth(
 
 _Place = tuple[int, tuple[int, ...]]
 """Trip of the innermost loop, and lane."""
+
+_Count = tuple[int, int]
+"""Stored NaNs, and stored NaNs and infinities."""
+
+
+def _is_fewer(count: _Count, than: _Count) -> bool:
+    return count[0] < than[0] or count[1] < than[1]
+
+
+def _fewest(one: _Count, other: _Count) -> _Count:
+    return min(one[0], other[0]), min(one[1], other[1])
+
 
 _Operand = tuple[str, "Value", Any]
 """Name of an operand, its value, and the value's contents in an evaluation."""
@@ -245,7 +258,11 @@ class _BirthRecorder(Instrument):
         self.births: dict[Op, dict[int, None]] = {}
         self.first: _FirstPlace | None = None
         self.places: dict[_Place, bool] = {}
-        self.stored: dict[int, int] = {}
+        self.stored: dict[int, _Count] = {}
+
+    def stored_in(self, program: int) -> _Count:
+        """Return the bad values that a program stored."""
+        return self.stored.get(program, (0, 0))
 
     def wrapped(self, op: Op, step: Step) -> Step:
         """Wrap ops that make floats, and ops that write floats."""
@@ -324,19 +341,20 @@ class _BirthRecorder(Instrument):
         def counted(values: list[Any], scope: Any) -> None:
             numbers = stored_numbers(op, values)
             if numbers is not None and not np.isfinite(numbers).all():
-                self._count_bad_values(op, ~np.isfinite(numbers), scope)
+                self._count_bad_values(op, numbers, scope)
             step(values, scope)
 
         return counted
 
-    def _count_bad_values(self, op: Op, is_bad: Any, scope: Any) -> None:
-        shape = (is_bad.shape[0], *value_type(op.operand("value").type).shape)
-        counts = np.broadcast_to(is_bad, shape).reshape(is_bad.shape[0], -1).sum(axis=1)
-        for program, count in zip(
-            scope.linear, np.broadcast_to(counts, len(scope.linear)), strict=True
-        ):
-            if count:
-                self.stored[int(program)] = self.stored.get(int(program), 0) + int(count)
+    def _count_bad_values(self, op: Op, numbers: Any, scope: Any) -> None:
+        shape = (numbers.shape[0], *value_type(op.operand("value").type).shape)
+        rows = np.broadcast_to(numbers, shape).reshape(numbers.shape[0], -1)
+        counts = (is_bad.sum(axis=1) for is_bad in (np.isnan(rows), ~np.isfinite(rows)))
+        per_program = (np.broadcast_to(count, len(scope.linear)) for count in counts)
+        for program, nans, bad in zip(scope.linear, *per_program, strict=True):
+            if bad:
+                before = self.stored_in(int(program))
+                self.stored[int(program)] = before[0] + int(nans), before[1] + int(bad)
 
 
 def _replacement_number(_shape: tuple[int, ...], dtype: Any) -> Any:

@@ -198,3 +198,25 @@ def test_floats_that_are_made_of_integers_alone_need_no_contents(factor, loads, 
     found = judge(call(rounded, (1,), **tensors, factor=factor, LOADS=loads), RULES)
 
     assert [verdict.verdict for verdict in found] == answer
+
+
+@triton.jit
+def merged(x, y, out, GUARDED: tl.constexpr, BLOCK: tl.constexpr):
+    """Merge the logarithms of two sums of exponentials; -inf is that of no summand."""
+    lanes = tl.arange(0, BLOCK)
+    first, second = tl.load(x + lanes), tl.load(y + lanes)
+    top = tl.maximum(first, second)
+    shift = tl.where(top == -float("inf"), 0.0, top) if GUARDED else top
+    total = tl.exp(first - shift) + tl.exp(second - shift)
+    tl.store(out + lanes, tl.where(total == 0.0, top, top + tl.log(total)))
+
+
+@pytest.mark.parametrize(("guarded", "ops"), [(False, ["arith.subf"] * 2), (True, [])])
+def test_a_nan_where_an_infinity_belongs_is_a_finding(guarded, ops):
+    data = np.zeros(16)
+    data[3] = -np.inf
+    parts = {"x": floats(16, data=data), "y": floats(16, data=data), "out": floats(16)}
+
+    found = judge(call(merged, (1,), GUARDED=guarded, BLOCK=16, **parts), RULES)
+
+    assert [verdict.op.name for verdict in found if "NaN" in verdict.message] == ops
