@@ -2,23 +2,23 @@
 
 A kernel's code and arguments do not say which tensors it is given. That both programs hand over the
 same is taken from their text: it is equal without the kernels, which are compared by their IR, and
-complete, from the launch to the top level of the program. Numbers in a launch are arguments or its
-grid, and are compared as such. What a text takes from a module that is no library is not recorded.
+complete, from the launch to the top level of the program, with the modules of its folder that it
+imports. Numbers in a launch are arguments or its grid, and are compared as such.
 """
 
 import ast
-import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from itertools import chain
 from pathlib import Path, PurePath
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.converters.diff.launch_positions import LaunchPositions
+from kvtrace.converters.diff.outside_values import LIBRARIES, hash_uses, outside_uses
 from kvtrace.schema.content import COMPILING, TORCH_FILES
 from kvtrace.text import shorten
 
@@ -26,34 +26,6 @@ if TYPE_CHECKING:
     from kvtrace.converters.diff.snapshot import Snapshot
     from kvtrace.schema.runs import Run
 
-_LIBRARIES: Final = sys.stdlib_module_names | {"torch", "triton", "numpy", "kvtrace"}
-#: Names by which a program runs code or takes values that its text does not show.
-_HIDING: Final = frozenset((
-    ".exists", ".expanduser", ".glob", ".home", ".is_dir", ".is_file", ".rglob", ".stat",
-    "__code__", "__globals__", "__import__", "_getframe", "eval", "exec", "f_globals", "from_file",
-    "fromfile", "genfromtxt", "get_objects", "globals", "input", "iterdir", "load", "loadtxt",
-    "locals", "memmap", "methodcaller", "open", "read_bytes", "read_text", "stdin", "sys.modules",
-    "vars()",
-))  # fmt: skip
-#: Modules of Python but those that take from outside at most what each run has, as the time.
-_OUTSIDE: Final = sys.stdlib_module_names - frozenset((
-    "__future__", "abc", "argparse", "ast", "asyncio", "atexit", "bisect", "collections",
-    "concurrent", "contextlib", "copy", "csv", "dataclasses", "datetime", "decimal", "enum",
-    "fractions", "functools", "gc", "hashlib", "heapq", "itertools", "json", "logging", "math",
-    "multiprocessing", "numbers", "operator", "pickle", "platform", "pprint", "queue", "random",
-    "re", "resource", "signal", "statistics", "string", "struct", "sys", "textwrap", "threading",
-    "time", "timeit", "traceback", "types", "typing", "unittest", "uuid", "warnings", "weakref",
-    "zlib",
-))  # fmt: skip
-#: What other modules do or make of values that the text shows, or for one run.
-_SHOWN: Final = frozenset((
-    "BytesIO", "NamedTemporaryFile", "Path", "PathLike", "PurePath", "StringIO",
-    "TemporaryDirectory", "abspath", "basename", "chdir", "cpu_count", "dirname", "getcwd",
-    "getpid", "join", "makedirs", "mkdir", "mkdtemp", "normpath", "realpath", "relpath", "remove",
-    "rmtree", "sep", "signature", "split", "splitext", "unlink", "unwrap", "urandom", "version",
-))  # fmt: skip
-#: Attributes of kernels that do not give their text.
-_LAUNCHING: Final = frozenset(("", "__name__", "best_config", "cache", "configs", "run", "warmup"))
 #: Decorators of Triton, and what functions that these get call to choose constants of a kernel.
 _CHOOSING: Final = frozenset((
     "abs", "autotune", "bool", "cdiv", "dim", "element_size", "get", "heuristics", "int", "jit",
@@ -76,6 +48,18 @@ class _Text:
     tree: ast.Module
     calls: frozenset[int] = frozenset()
     launches: frozenset[int] = frozenset()
+    is_module: bool = False
+
+    @property
+    def names(self) -> set[str]:
+        """Names that the text binds anywhere."""
+        nodes = [*ast.walk(self.tree)]
+        imported = (one.asname or one.name for one in nodes if isinstance(one, ast.alias))
+        stored = (
+            one.id for one in nodes if isinstance(one, ast.Name) and one.ctx.__class__ is ast.Store
+        )
+        defined = (one.name for one in nodes if isinstance(one, ast.FunctionDef | ast.ClassDef))
+        return {*imported, *stored, *defined}
 
     def line(self, number: int) -> str:
         """Return the name of a line, as `model.py:12`."""
@@ -123,9 +107,17 @@ def _options(side: "Snapshot") -> str:
 def _program(side: "Snapshot", kernels: Collection[str]) -> _Program:
     """Return the texts that lead to a side's launches; `kernels` are the names of kernels."""
     texts: dict[tuple[str, str], _Text] = {}
+    modules: dict[str, _Text] = {}
     gaps: list[str] = []
     functions: set[str] = set()
     roots: set[Path] = set()
+
+    def text_of(path: str, artifact: str | None, *, is_module: bool = False) -> _Text:
+        content = (side.trace.artifact(artifact or "") or b"").decode("utf-8", "replace")
+        tree = _tree(content, kernels, is_module=is_module) if content else None
+        gaps.extend([] if tree else [f"the text of {path} was not recorded"])
+        return _Text(path, tree or ast.Module([], []), is_module=is_module)
+
     for row in (row for run in side.runs for row in _launching_stacks(side, run, gaps)):
         frames, files = row["frames"], row["files"] or ()
         functions.update(str(frame["function"]).split(".")[-1] for frame in frames)
@@ -136,20 +128,28 @@ def _program(side: "Snapshot", kernels: Collection[str]) -> _Program:
             gaps.append(f"the text around {place}, which leads to a launch, was not recorded")
         for index, (file, frame) in enumerate(zip(files, frames, strict=False)):
             path, artifact, line = str(file["path"]), file["artifact"], frame["line"] or 0
-            if (path, artifact) not in texts:
-                content = side.trace.artifact(artifact or "") or b""
-                tree = _tree(content.decode("utf-8", "replace"), kernels) if content else None
-                gaps += [] if tree else [f"the text of {path} was not recorded"]
-                texts[path, artifact] = _Text(path, tree or ast.Module([], []))
-            text = texts[path, artifact]
+            text = texts.get((path, artifact)) or text_of(path, artifact)
             launches = text.launches | ({line} if index == 0 else frozenset())
             texts[path, artifact] = replace(text, calls=text.calls | {line}, launches=launches)
-    listed = tuple(texts.values())
+        for file in files[len(frames) :]:
+            if file["path"] not in modules:
+                modules[file["path"]] = text_of(**file, is_module=True)
+    listed = [*texts.values()]
     known = functions | set(kernels)
     gaps += [] if listed else ["no text was recorded"]
-    own = (text for text in listed if TORCH_FILES not in text.path)
-    used = (reason for text in own for reason in _gaps(text, known, kernels, roots))
-    return _Program(listed, next(chain(gaps, used), ""))
+    for text in listed:  # which grows by the modules that its texts import
+        if TORCH_FILES not in text.path:
+            used: set[str] = set()
+            gaps += _gaps(text, known, kernels, roots, modules, used)
+            listed += [modules[path] for path in sorted(used) if modules[path] not in listed]
+    own = [text for text in listed if TORCH_FILES not in text.path]
+    if any(text.is_module for text in own):
+        nodes = ((text, node) for text in own for node in ast.walk(text.tree))
+        docs = ((t, n) for t, n in nodes if isinstance(n, ast.Attribute) and n.attr == "__doc__")
+        gaps += [f"{text.line(node.lineno)} uses __doc__" for text, node in docs]
+    for index, line, name in hash_uses([[*ast.walk(text.tree)] for text in own]):
+        gaps.append(f"{own[index].line(line)} uses {name}")
+    return _Program(tuple(listed), next(iter(gaps), ""))
 
 
 def _launching_stacks(side: "Snapshot", run: "Run", gaps: list[str]) -> list[dict[str, Any]]:
@@ -163,8 +163,11 @@ def _launching_stacks(side: "Snapshot", run: "Run", gaps: list[str]) -> list[dic
     return rows
 
 
-def _tree(text: str, kernels: Collection[str]) -> ast.Module | None:
-    """Return the syntax tree of a text without kernels, and without numbers of launches."""
+def _tree(text: str, kernels: Collection[str], *, is_module: bool = False) -> ast.Module | None:
+    """Return the syntax tree of a text without kernels, and without numbers of launches.
+
+    Others may read a number of a module.
+    """
     try:
         tree = ast.parse(text)
         tree = tree if "__doc__" in text else _WithoutDocstrings().visit(tree)
@@ -175,7 +178,7 @@ def _tree(text: str, kernels: Collection[str]) -> ast.Module | None:
     tree = numbers.visit(tree)
     names = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
     reads = [name.id for name in names if isinstance(name.ctx, ast.Load)]
-    for statement in [*tree.body]:
+    for statement in [] if is_module else [*tree.body]:
         name = _number_name(statement)
         if name and reads.count(name) == numbers.reads.count(name):
             tree.body.remove(statement)
@@ -247,39 +250,59 @@ class _WithoutNumbers(ast.NodeTransformer):
 
 
 def _gaps(
-    text: _Text, known: Collection[str], kernels: Collection[str], roots: Collection[Path]
-) -> Iterator[str]:
-    """Yield what a text uses that was not recorded; programs import from `roots` first."""
-    file, nodes = PurePath(text.path).name, [*ast.walk(text.tree)]
-    imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
-    modules: dict[str, str] = {}
-    for statement, alias in ((one, alias) for one in imports for alias in one.names):
-        parent = f"{statement.module or ''}." if isinstance(statement, ast.ImportFrom) else ""
-        bound = alias.asname or alias.name.partition(".")[0]
-        modules[bound] = f"{parent}{alias.name if alias.asname else bound}"
-        top = (parent or alias.name).partition(".")[0]
-        is_relative = isinstance(statement, ast.ImportFrom) and statement.level
-        files = (root / f"{top}{end}" for root in roots for end in (".py", "/__init__.py"))
-        is_own = is_relative or top not in _LIBRARIES or any(path.exists() for path in files)
-        if is_own and bound not in known:
-            yield f"the text of {bound}, of {file}:{statement.lineno}, was not recorded"
-    inner = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
-    for node in nodes:
-        if not isinstance(node, ast.Name | ast.Attribute | ast.Call):
-            continue
-        code = "" if isinstance(node, ast.Call) and node.args else ast.unparse(node)
-        first, dot, rest = code.partition(".")
-        full = f"{modules.get(first, first)}{dot}{rest}"
-        name = getattr(node, "attr", full.rpartition(".")[2])
-        is_outside = full.partition(".")[0] in _OUTSIDE
-        is_taken = is_outside and first in modules and name not in _SHOWN
-        is_text = first in kernels and rest.partition(".")[0] not in _LAUNCHING
-        is_whole = code.replace(".", "").isidentifier() and id(node) not in inner
-        if is_whole and (is_taken or is_text):
-            yield f"{file}:{node.lineno} uses {full}"
-        attribute = f".{getattr(node, 'attr', '')}"
-        for hiding in _HIDING & {full, name, attribute}:
-            yield f"{file}:{node.lineno} uses {hiding.lstrip('.')}"
+    text: _Text, known: Collection[str], kernels: Collection[str], roots: Collection[Path] = (),
+    modules: Mapping[str, _Text] = MappingProxyType({}), used: set[str] | None = None,
+) -> Iterator[str]:  # fmt: skip
+    """Yield what a text uses that was not recorded; programs import from `roots` first.
+
+    `used` gets the paths of recorded `modules` that it imports.
+    """
+    nodes = [*ast.walk(text.tree)]
+    for statement in (node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)):
+        for alias in statement.names:
+            bound = alias.asname or alias.name.partition(".")[0]
+            if bound in known or not _is_own(statement, alias.name, roots):
+                continue
+            found = _imported(text.path, statement, alias.name, roots, modules)
+            if found or (alias.name in kernels and alias.asname is None):
+                (used if used is not None else set()).update(found)
+            else:
+                yield f"the text of {bound}, of {text.line(statement.lineno)}, was not recorded"
+    for line, name in outside_uses(nodes, kernels):
+        yield f"{text.line(line)} uses {name}"
+
+
+def _is_own(statement: ast.Import | ast.ImportFrom, name: str, roots: Collection[Path]) -> bool:
+    """Return whether a statement imports a module that is no library's."""
+    if isinstance(statement, ast.ImportFrom) and statement.level:
+        return True
+    full = statement.module or "" if isinstance(statement, ast.ImportFrom) else name
+    top = full.partition(".")[0]
+    files = (root / f"{top}{end}" for root in roots for end in (".py", "/__init__.py"))
+    return top not in LIBRARIES or any(path.exists() for path in files)
+
+
+def _imported(
+    path: str, statement: ast.Import | ast.ImportFrom, name: str, roots: Collection[Path],
+    modules: Mapping[str, _Text],
+) -> list[str]:  # fmt: skip
+    """Return the recorded modules that an import of a name runs; [] if not all are recorded."""
+    level, words, wanted = 0, name.split("."), ""
+    if isinstance(statement, ast.ImportFrom):
+        level, words, wanted = statement.level, (statement.module or "").split("."), name
+    parents: Collection[PurePath] = [*PurePath(path).parents][level - 1 : level]
+    words = [word for word in words if word]
+    for base in parents if level else dict.fromkeys(p for r in roots for p in (r, *r.parents)):
+        places = [base.joinpath(*words[:count]) for count in range(not level, len(words) + 1)]
+        steps = [
+            [file for file in (f"{place}.py", f"{place}/__init__.py") if file in modules]
+            for place in (*places, *([places[-1] / wanted] if wanted else []))
+        ]
+        target = steps[-2] if wanted else steps[-1]
+        is_bound = wanted == "*" or any({wanted, "*"} & modules[file].names for file in target)
+        if steps[-1] or (target and is_bound):
+            return [file for step in steps for file in step]
+    return []
 
 
 def _changes(before: _Program, after: _Program) -> Sequence[Change]:
@@ -326,10 +349,10 @@ def _changes_of_text(old_text: _Text, new_text: _Text) -> Iterator[Change]:
 
 
 def _name(text: _Text) -> tuple[str, str]:
-    """Return the file of a text, and the function that it ends with; "" if it is a whole module."""
+    """Return the file of a text, and the function that it ends with; "" if it is a top level."""
     last = ast.walk(text.tree.body[-1]) if text.tree.body else ()
     names = [node.name for node in last if isinstance(node, ast.FunctionDef | ast.ClassDef)]
-    return PurePath(text.path).name, ".".join(names)
+    return PurePath(text.path).name, "*" if text.is_module else ".".join(names)
 
 
 def _statements(body: Sequence[ast.stmt]) -> Iterator[tuple[str, int, ast.stmt]]:

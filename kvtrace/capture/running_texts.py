@@ -1,32 +1,37 @@
-"""The texts of the functions that launch, kept where they are what ran."""
+"""The texts of the functions that launch, and of modules beside them, where they are what ran."""
 
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FunctionType, ModuleType
 from typing import Final, NamedTuple
 from weakref import ref
 
-from kvtrace.capture.python_source import FILE_LIMIT, lines_of, used_part
+from kvtrace.capture.python_source import FILE_LIMIT, used_part
 from kvtrace.capture.records import Frame
-from kvtrace.capture.stacks import is_generated
+from kvtrace.capture.stacks import is_generated, is_hidden
 from kvtrace.schema.content import TORCH_FILES, content_hash
 from kvtrace.settings import Source
 
 #: Most frames of a stack of which text is kept, the innermost ones.
-_MOST_FRAMES: Final = 6
-#: Lines of a call in which the called function's name is looked for.
-_CALL_LINES: Final = 8
+_MOST_FRAMES: Final = 24
+#: Most modules beside a program, and bytes of their text, of which text is kept; of more none is.
+_MOST_MODULES: Final = 64
+_MODULE_BYTES: Final = 512 << 10
 #: Backslashes that Python may warn of, which would be printed in the program.
 _UNUSUAL_ESCAPE: Final = re.compile(r"\\[^\n\\'\"abfnrtv0-7xNuU]")
 
 
+#: Raw strings, in which a backslash is none.
+_RAW_TEXT: Final = re.compile(r"""(?<!\w)[rR]("{3}|'{3}|["'])(?:\\.|(?!\1).)*?\1""", re.DOTALL)
+
+
 class RunningText(NamedTuple):
-    """The kept text of what a code object runs: its file, all lines of that, text and SHA-256."""
+    """The kept text of what a code object runs: its file, text and SHA-256."""
 
     path: str
-    lines: Sequence[str]
     content: bytes
     sha256: str
 
@@ -43,24 +48,59 @@ def launching_files(frames: Sequence[Frame], keep: Source) -> Iterator[RunningTe
     """Yield the kept text of a stack's innermost frames, up to one without known text.
 
     Text is kept only if it is what ran: its function is compiled and compared with the running
-    code, once for each code object. Of a caller it is kept while its line names the function that
-    it calls, which is how readers follow numbers outwards. Functions that a program has written are
-    not kept: their numbers do not say how a user's sizes follow. To be used in the journal's
-    thread, since files are read.
+    code, once for each code object. Functions that a program has written are not kept: their
+    numbers do not say how a user's sizes follow. After a whole stack come the modules that the
+    program imports from its own folder. To be used in the journal's thread, since files are read.
 
     Args:
         frames: the stack of a launch, the innermost frame first.
         keep: the setting `source`.
 
     """
-    called: str | None = None
     for frame in frames[:_MOST_FRAMES] if keep != "off" else ():
-        code, line = frame.code, frame.line
-        text = None if code is None or line is None else _text_of(code, keep)
-        if code is None or line is None or text is None or not _names(text.lines, line, called):
+        text = None if frame.code is None or frame.line is None else _text_of(frame.code, keep)
+        if text is None:
             return
         yield text
-        called = code.co_name
+    if keep != "off" and 0 < len(frames) <= _MOST_FRAMES and frames[-1].function == "<module>":
+        yield from _module_texts(Path(str(frames[-1].file)).parent, len(sys.modules))
+
+
+@lru_cache(maxsize=8)
+def _module_texts(folder: Path, _: int) -> tuple[RunningText, ...]:
+    """Return the texts of all modules that were imported from a program's folder; cached.
+
+    They are whole, as any of their functions may be called. None is returned if one is not known,
+    or they are many. Their attributes are read without running code of a module's class.
+    """
+    while (folder / "__init__.py").exists():
+        folder = folder.parent
+    texts: dict[str, RunningText] = {}
+    for module in list(sys.modules.values()):
+        is_module = issubclass(type(module), ModuleType)
+        names = object.__getattribute__(module, "__dict__") if is_module else {}
+        path = names.get("__file__")
+        if not isinstance(path, str) or not folder.is_absolute() or names["__name__"] == "__main__":
+            continue
+        if not path.startswith(f"{folder}/") or "-packages/" in path or is_hidden(path):
+            continue
+        text = _file_text(path)
+        if text is None or not _is_what_ran(text, names, path):
+            return ()
+        content = text.encode()
+        texts[path] = RunningText(path, content, content_hash(content))
+        size = sum(len(one.content) for one in texts.values())
+        if len(texts) > _MOST_MODULES or size > _MODULE_BYTES:
+            return ()
+    return tuple(texts[path] for path in sorted(texts) if texts[path].content)
+
+
+def _is_what_ran(text: str, names: dict[str, object], path: str) -> bool:
+    """Return whether a module's functions of a file are in the file's text."""
+    _, codes = _compiled_part(text, 1, whole=True)
+    functions = [one for one in list(names.values()) if type(one) is FunctionType]
+    own = [one.__code__ for one in functions if one.__code__.co_filename == path]
+    return bool(codes) and all(code in codes for code in own)
 
 
 def _text_of(code: CodeType, keep: Source) -> RunningText | None:
@@ -89,7 +129,7 @@ def _decided_text(code: CodeType, keep: Source) -> RunningText | None:
         lines = [] if is_top else [code.co_firstlineno]
         part = used_part(text, lines, outermost=True, imported=True)
     content = (text if keep == "files" else part).encode()
-    return RunningText(path, lines_of(text), content, content_hash(content))
+    return RunningText(path, content, content_hash(content))
 
 
 def _file_text(path: str) -> str | None:
@@ -109,11 +149,6 @@ def _content(file: Path, _: int) -> str:
     return file.read_text(encoding="utf-8")
 
 
-def _names(lines: Sequence[str], line: int, called: str | None) -> bool:
-    """Return whether a call in a line names the function that it calls; None is any."""
-    return called is None or called in "".join(lines[line - 1 : line - 1 + _CALL_LINES])
-
-
 @lru_cache(maxsize=64)
 def _compiled_part(text: str, line: int, *, whole: bool) -> tuple[str, tuple[CodeType, ...]]:
     """Return the outermost function around a line, with what it uses, and the code in it; cached.
@@ -123,7 +158,7 @@ def _compiled_part(text: str, line: int, *, whole: bool) -> tuple[str, tuple[Cod
     """
     # With its imports: a call of an imported module's function is compiled to other instructions.
     part = text if whole else used_part(text, [line], outermost=True)
-    if _UNUSUAL_ESCAPE.search(part):
+    if _UNUSUAL_ESCAPE.search(_RAW_TEXT.sub("", part)):
         return part, ()
     try:
         code = compile(part, "", "exec", dont_inherit=True)

@@ -88,7 +88,8 @@ def write_trace(
 
     `marks` have a name, and begin and end in nanoseconds from `start`. `contents` are the argument
     and its contents at the first launch. `program` has path, function, line and text of
-    the frames that launch; without it a call may name a `line` that launches.
+    the frames that launch, then of modules, without function; without it a call may name a `line`
+    that launches.
     """
     writer = RunWriter(out, run_id)
     rows: dict[str, list[dict[str, Any]]] = {"kernels": [], "calls": [], "launches": []}
@@ -214,7 +215,7 @@ def _program_stack(
     texts = [artifact_row("program", text.encode()) for *_, text in program]
     artifacts.update((text["sha256"], text) for text in texts)
     files = zip((path for path, *_ in program), (text["sha256"] for text in texts), strict=True)
-    stack = stack_row([(path, line, 1, name) for path, name, line, _ in program])
+    stack = stack_row([(path, line, 1, name) for path, name, line, _ in program if name])
     return {**stack, "files": [{"path": path, "artifact": text} for path, text in files]}
 
 

@@ -5,6 +5,7 @@ from types import CodeType
 
 import pytest
 
+from kvtrace.capture import running_texts
 from kvtrace.capture.records import Frame
 from kvtrace.capture.running_texts import launching_files
 from kvtrace.converters.diff import compare
@@ -343,3 +344,101 @@ def recorded(folder, text):
     stack = [Frame(code.co_filename, line, 1, name, code) for _, name, line, code in frames]
     texts = zip(frames, launching_files(stack, "used"), strict=True)
     return [(*frame[:3], text.content.decode()) for frame, text in texts]
+
+
+MODULES = {
+    "/w/run.py": "import sizes\nfrom model import Net as N\n"
+    + HEAD
+    + "x = N()(sizes.A)\n"
+    + LAUNCH,
+    "/w/sizes.py": "A = 4\n",
+    "/w/model/__init__.py": "from .net import *\n",
+    "/w/model/net.py": "class Net:\n    def __call__(self, a): return a * 2.0\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "change", "expected"),
+    [
+        ("", (), ("yes", "for equal inputs: no code or argument of 1 kernel changed")),
+        ("/w/sizes.py", ("4", "5"), ("not known", "`A = 5` was `A = 4` (sizes.py:1)")),
+        (
+            "/w/model/net.py",
+            ("2.0", "3.0"),
+            ("not known", "`return a * 3.0` was `return a * 2.0` (net.py:2)"),
+        ),
+        (
+            "/w/run.py",
+            ("import sizes", "import sizes; from sizes import B"),
+            ("not known", "the text of B, of run.py:1, was not recorded"),
+        ),
+        (
+            "/w/model/net.py",
+            ("class", "import os\nB = os.environ['B']\nclass"),
+            ("not known", "net.py:2 uses os.environ"),
+        ),
+        ("/w/sizes.py", ("4", "float(print.__doc__)"), ("not known", "sizes.py:1 uses __doc__")),
+    ],
+)
+def test_modules_that_a_program_imports_are_compared(tmp_path, path, change, expected):
+    before = path if " was `" not in expected[1] else ""
+    sides = [
+        [
+            (name, "<module>" * ("run" in name), 17, text.replace(*change) if name == own else text)
+            for name, text in MODULES.items()
+        ]
+        for own in (before, path)
+    ]
+
+    word, text = evidence(tmp_path, *sides)
+
+    assert (word, text.removeprefix("what its launches are given is not known: ")) == expected
+
+
+def test_a_module_is_recorded_if_it_is_what_was_imported(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name, text in {
+        "run_of_it": "import beside_it\n",
+        "beside_it": "def f(): return 1\n",
+    }.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    path = str(tmp_path / "run_of_it.py")
+    code = compile("import beside_it\n", path, "exec")
+    exec(code, {})
+    frames = [Frame(path, 1, 1, "<module>", code)]
+
+    found = [text.path for text in launching_files(frames, "used")]
+    running_texts._module_texts.cache_clear()
+    (tmp_path / "beside_it.py").write_text("def f(): return 2\n")
+    changed = [text.path for text in launching_files(frames, "used")]
+
+    assert found == [path, str(tmp_path / "beside_it.py")]
+    assert changed == [path]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("for name in {'a', 'b'}: x += len(name)\n", "the order of a set"),
+        ("names = set(x)\nprint(len(names))\nf = dict(zip(names, x))\n", "the order of a set"),
+        (
+            "class A:\n    seen = set()\n    def f(self): return [*self.seen]\n",
+            "the order of a set",
+        ),
+        ("xs = list(x.keys() - y.keys())\n", "the order of a set"),
+        ("groups = dict.fromkeys(x, defaultdict(set))\n", "the order of a set"),
+        ("torch.manual_seed(hash('run'))\n", "hash"),
+        ("x *= torch.get_num_threads()\n", "get_num_threads"),
+        ("x *= len(torch.__config__.parallel_info())\n", "__config__"),
+        ("banned = {4, -9}\nfor b in banned: x[b] = 0\n", ""),
+        ("seen = set()\nif x not in seen: seen.add(x)\nn = len(seen)\n", ""),
+        ("names = sorted(set(x) | {'a'})\nok = isinstance(x, set)\n", "the order of a set"),
+        ("names = sorted({'b', 'a'}.union(x))\nok = isinstance(x, set)\n", ""),
+        ("class A:\n    def __hash__(self): return hash(self.a)\n", ""),
+    ],
+)
+def test_what_hashes_and_threads_decide_is_not_known(tmp_path, line, reason):
+    word, text = evidence(tmp_path, HEAD + line + LAUNCH, HEAD + line + LAUNCH)
+
+    assert word == ("not known" if reason else "yes")
+    assert text.endswith(f" uses {reason}") or not reason
