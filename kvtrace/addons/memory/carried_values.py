@@ -177,6 +177,8 @@ class Uses:
                 continue
             unwritten, doubtful = state.unwritten.moved(-shift), state.doubtful.moved(-shift)
             read = first & unwritten
+            if not all(copying.is_first for copying in to_target):
+                read = read - self._effect.may_write
             copied = _Copied(boxing, read, (unwritten | doubtful) & self._effect.may_read, target)
             copied.add(to_target)
             if not copied.unwritten and not copied.doubtful:
@@ -224,7 +226,7 @@ class _Copied:
     def _add_by_formulas(self, copies: Sequence[Copying]) -> None:
         """Add the bytes of copies whose lanes' stores are equally far from their loads."""
         others, read = NOTHING, NOTHING
-        for source, _, store, surely, perhaps, stays in copies:
+        for source, _, store, surely, perhaps, stays, _ in copies:
             distance = self._boxing.of_call(self._begin(store) - self._begin(source)).constant
             if distance is None or source.element_bytes != store.element_bytes:
                 raise NoBoxes("its elements are moved")

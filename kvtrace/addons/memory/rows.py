@@ -346,7 +346,9 @@ class Rows:
         if own is not None and not is_of_kernel and own.leaves_out(unwritten):
             texts.append(own.text(unwritten, size, origin))
         if len(texts) == 1 and not is_of_kernel:
-            texts.append("and nothing wrote to it")
+            texts.append(
+                "and nothing wrote to it" if own is None else "and nothing wrote to it before"
+            )
         return ", ".join(texts)
 
 

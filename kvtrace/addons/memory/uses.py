@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from kvtrace.addons.memory.access_bytes import TouchedBytes
 from kvtrace.addons.memory.boxed_accesses import Boxing, is_choice
 from kvtrace.addons.memory.digit_forms import NoBoxes, cases_of
-from kvtrace.addons.memory.first_reads import others_may_store
+from kvtrace.addons.memory.first_reads import may_precede, others_may_store
 from kvtrace.addons.memory.states import Effect
 from kvtrace.ir import Op, Value
 from kvtrace.ir.flow import Flow, constant_of, flow_of, forward
@@ -63,7 +63,7 @@ class Copying(NamedTuple):
 
     `source` is the load, narrowed to the bytes of each element that matter, which are behind
     `skipped_bytes`; the store gets a lane's value `surely`, or `perhaps`, under these conditions,
-    and keeps it where it `stays`.
+    and keeps it where it `stays`. The load `is_first` if no store of its program may come before.
     """
 
     source: Access
@@ -72,6 +72,7 @@ class Copying(NamedTuple):
     surely: Condition
     perhaps: Condition
     stays: Condition = TRUE
+    is_first: bool = True
 
 
 def used_effect(boxing: Boxing, effect: StorageEffect) -> tuple[Effect, ByteRanges, list[Copying]]:
@@ -84,10 +85,15 @@ def used_effect(boxing: Boxing, effect: StorageEffect) -> tuple[Effect, ByteRang
     call, surely, perhaps = boxing.bound.call, NOTHING, NOTHING
     copies: list[Copying] = []
     try:
-        for access in boxing.accesses:
-            if access.kind != "store" and access.argument in (None, *effect.args):
-                used, may_be_used = _used(access, boxing, effect.size, copies)
-                surely, perhaps = surely | used, perhaps | may_be_used
+        within = [a for a in boxing.accesses if a.argument in (None, *effect.args)]
+        reads = [a for a in within if a.kind != "store" and not _is_own(a, within, boxing)]
+        is_one = len({access.op for access in reads}) == 1
+        for access in reads:
+            stores = (other for other in within if other.kind != "load")
+            is_first = is_one or not any(_may_follow(access, s, boxing) for s in stores)
+            used, may_be_used = _used(access, boxing, effect.size, copies, is_first=is_first)
+            surely |= used if is_first else used - effect.may_write
+            perhaps |= may_be_used
         may_read = effect.may_read & perhaps
     except (NoBoxes, TooManyRanges):
         loads = (a for a in boxing.accesses if a.argument in (None, *effect.args))
@@ -100,8 +106,46 @@ def used_effect(boxing: Boxing, effect: StorageEffect) -> tuple[Effect, ByteRang
     return matters, first, copies
 
 
+def _is_own(access: Access, within: Sequence[Access], boxing: Boxing) -> bool:
+    """Return whether each lane of a load gets what its program certainly stored there before."""
+    active = set(boxing.of_call(access.active).conjuncts())
+    depth = len(access.loops)
+    for store in within:
+        if store.kind != "store" or store.op.index > access.op.index:
+            continue
+        # of a loop that has ended, by the store in its first trip
+        inner = store.loops[depth:]
+        begin = replace(store, loops=store.loops[:depth])
+        if places(begin) == places(access) and not any(
+            loop.trip in store.offset.atoms() for loop in inner
+        ):
+            stored = store.active.substitute({loop.trip: 0 for loop in inner})
+            if set(boxing.of_call(stored).conjuncts()) <= active and boxing.is_ideal(store):
+                return True
+    return False
+
+
+def _is_read_again(store: Access, boxing: Boxing) -> bool:
+    """Return whether the same program may load what it stored; what becomes of it is not known."""
+    tensor = boxing.bound.call.tensor
+    storage = None if store.argument is None else tensor(store.argument).storage
+    return any(
+        access.kind != "store"
+        and (access.argument is None or tensor(access.argument).storage is storage)
+        and _may_follow(access, store, boxing)
+        for access in boxing.accesses
+    )
+
+
+def _may_follow(read: Access, store: Access, boxing: Boxing) -> bool:
+    """Return whether a program may read bytes that it stored before."""
+    if any(a.argument is None or a.unknown or not boxing.is_ideal(a) for a in (read, store)):
+        return True
+    return may_precede(boxing.bound, store, read, listed_first=store.op.index < read.op.index)
+
+
 def _used(
-    access: Access, boxing: Boxing, size: int, copies: list[Copying]
+    access: Access, boxing: Boxing, size: int, copies: list[Copying], *, is_first: bool
 ) -> tuple[ByteRanges, ByteRanges]:
     """Return the bytes of the lanes whose values are surely used, and of those that may be.
 
@@ -119,7 +163,11 @@ def _used(
         disjunction(conjunction((condition, use.reached)) for use, condition in conditions)
         for conditions in (
             [(use, use.surely) for use in uses if use not in copied],
-            [(use, use.perhaps) for use in uses if use not in copied],
+            [
+                (use, use.perhaps)
+                for use in uses
+                if use not in copied or (use.store and _is_read_again(use.store, boxing))
+            ],
         )
     ]
     used, may_be_used = (
@@ -137,7 +185,7 @@ def _used(
             values = [use.value for use in uses if use.value is not None]
             used = NOTHING if _may_drop(values, access, boxing) else used
     copies += [
-        Copying(access, skipped_bytes, use.store, use.surely, use.perhaps, use.stays)
+        Copying(access, skipped_bytes, use.store, use.surely, use.perhaps, use.stays, is_first)
         for use in copied
         if use.store
     ]

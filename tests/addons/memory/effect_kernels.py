@@ -374,6 +374,58 @@ def chosen_while(x, out, flags, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def own_after_choice(x, out, n, BLOCK: tl.constexpr):
+    """What it reads later is what it stored itself."""
+    lanes = tl.arange(0, BLOCK)
+    values = tl.load(x + lanes)
+    tl.store(out + lanes, tl.where(lanes < n, values + values, 0.0))
+    tl.store(x + lanes, tl.full([BLOCK], 1.0, tl.float32))
+    tl.debug_barrier()
+    tl.store(out + BLOCK + lanes, tl.load(x + lanes))
+
+
+@triton.jit
+def own_after_trips(x, out, n, BLOCK: tl.constexpr):
+    """The first trip reads what nobody stored; what is copied then is computed of it."""
+    lanes = tl.arange(0, BLOCK)
+    for _ in range(n):
+        values = tl.load(x + lanes)
+        tl.debug_barrier()
+        tl.store(x + lanes, values + 1)
+        tl.debug_barrier()
+    tl.store(out + lanes, tl.load(x + lanes))
+
+
+@triton.jit
+def own_in_part(x, out, n, BLOCK: tl.constexpr):
+    """The copy has its own elements, and others that nobody stored."""
+    lanes = tl.arange(0, BLOCK)
+    values = tl.load(x + lanes)
+    tl.store(out + lanes, tl.where(lanes < 0, values + values, 0.0))
+    tl.store(x + lanes, tl.full([BLOCK], 1.0, tl.float32), mask=lanes < n)
+    tl.debug_barrier()
+    tl.store(out + BLOCK + lanes, tl.load(x + lanes))
+
+
+@triton.jit
+def own_copy(x, out, n, BLOCK: tl.constexpr):
+    """It copies what it has copied before."""
+    lanes = tl.arange(0, BLOCK)
+    tl.store(x + lanes, tl.load(x + lanes))
+    tl.debug_barrier()
+    tl.store(out + lanes, tl.load(x + lanes))
+
+
+@triton.jit
+def copy_of_copy(x, out, n, BLOCK: tl.constexpr):
+    """As `own_copy`, of another tensor."""
+    lanes = tl.arange(0, BLOCK)
+    tl.store(out + lanes, tl.load(x + lanes))
+    tl.debug_barrier()
+    tl.store(out + BLOCK + lanes, tl.load(out + lanes))
+
+
+@triton.jit
 def stored_by_table(table, BLOCK: tl.constexpr):
     """Stores where the addresses in a table point."""
     place = tl.load(table + tl.program_id(0)).to(tl.pointer_type(tl.float32))

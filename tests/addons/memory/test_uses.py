@@ -4,7 +4,10 @@ import pytest
 import torch
 
 from kvtrace.addons.memory.boxed_accesses import Boxing
+from kvtrace.addons.memory.carried_values import Uses
 from kvtrace.addons.memory.effects import effects_of
+from kvtrace.addons.memory.lives import Birth
+from kvtrace.addons.memory.states import State
 from kvtrace.addons.memory.uses import used_effect
 from kvtrace.metrics.byte_ranges import ByteRanges
 from tests.addons.memory import effect_kernels as kernels
@@ -192,3 +195,37 @@ def test_blocks_after_the_first_flag_that_is_not_set_are_not_used():
     surely, perhaps = used_reads(call, source)
     assert not surely - elements((0, 13), (16, 29))
     assert not elements((0, 13), (16, 29)) - perhaps
+
+
+@pytest.mark.parametrize(
+    ("kernel", "n", "used", "copied"),
+    [
+        (kernels.own_after_choice, 13, (0, 13), None),
+        (kernels.own_after_trips, 4, (0, 16), None),
+        (kernels.own_in_part, 5, (0, 0), (5, 16)),
+    ],
+    ids=["a choice before", "trips before", "in part"],
+)
+def test_what_a_program_stored_itself_is_not_copied_of_what_nobody_wrote(kernel, n, used, copied):
+    arguments = {"x": torch.ones(16), "out": torch.ones(32), "n": n}
+    call = call_of(kernel, (1,), arguments, {"BLOCK": 16})
+    effects = effects_of(call).storages
+    source = next(effect for effect in effects if effect.args == (0,))
+
+    uses = Uses(call, source, effects)
+    assert uses.effect.reads == elements(used)
+    state = State(source.size, ByteRanges.of(0, source.size))
+    carried = [
+        values.unwritten for values in uses.copied(state, Birth("allocation", 0), 0).values()
+    ]
+    assert carried == ([] if copied is None else [elements((16 + copied[0], 16 + copied[1]))])
+
+
+@pytest.mark.parametrize("kernel", [kernels.own_copy, kernels.copy_of_copy])
+def test_a_copy_of_a_copy_in_one_launch_leaves_open_what_is_used(kernel):
+    arguments = {"x": torch.ones(16), "out": torch.ones(32), "n": 16}
+    call = call_of(kernel, (1,), arguments, {"BLOCK": 16})
+    source = next(effect for effect in effects_of(call).storages if effect.args == (0,))
+
+    effect, _, _ = used_effect(Boxing(call), source)
+    assert (effect.reads, effect.may_read) == (ByteRanges(), elements((0, 16)))
