@@ -11,7 +11,7 @@ a constant address, so all programs store the same. `program_id * 2` is not equa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Final, TypeVar
 
 from msgspec import Struct
@@ -30,7 +30,17 @@ from kvtrace.ir.ops import (
     operator_of,
 )
 from kvtrace.ir.types import SharedType, element_of, is_block_pointer, shape_of
-from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Opaque, Or
+from kvtrace.symbolic.conditions import (
+    And,
+    AtLeast,
+    Condition,
+    Equal,
+    Not,
+    Opaque,
+    Or,
+    conjunction,
+)
+from kvtrace.symbolic.functions import assuming
 from kvtrace.symbolic.meanings.tt_shape import lanes_of
 from kvtrace.symbolic.prover.digits import Common
 from kvtrace.symbolic.summary import Access, Loop
@@ -85,7 +95,7 @@ def store_same_value(bound: BoundCall, left: Sharer, right: Sharer, common: Comm
     if sources[0] is None or sources[0] != sources[1] or not _are_aligned(common, left, right):
         return False
     left_value, right_value = (op.operand("value") for op in ops)
-    equality = EqualitySearch(bound, common, in_one_program=False)
+    equality = EqualitySearch(bound, common, in_one_program=False, stores=(left, right))
     if left_value is right_value and left.access.shape == right.access.shape == shape_of(
         left_value.type
     ):
@@ -111,9 +121,8 @@ def equality_conditions(
     value = op.operand("value")
     if store.access.shape != shape_of(value.type):
         return None
-    return EqualitySearch(bound, common, in_one_program=True).conditions(
-        value, lanes_of(shape_of(value.type))
-    )
+    equality = EqualitySearch(bound, common, in_one_program=True, stores=(store,))
+    return equality.conditions(value, lanes_of(shape_of(value.type)))
 
 
 def _are_aligned(common: Common, left: Sharer, right: Sharer) -> bool:
@@ -149,13 +158,23 @@ def source_key(store: Op) -> object | None:
 class EqualitySearch(ElementTrees):
     """A search for the conditions under which a value is equal on both sides.
 
-    Parts that are equal are leaves of the trees.
+    Parts that are equal are leaves of the trees. Formulas are those of the lanes that `stores`
+    write: what a mask that all of them share leaves out is not in them.
     """
 
     most_nodes: ClassVar[int] = _MOST_NODES
 
-    def __init__(self, bound: BoundCall, common: Common, *, in_one_program: bool) -> None:
-        super().__init__(bound.summary, lambda term: term, lambda condition: condition, str)
+    def __init__(
+        self, bound: BoundCall, common: Common, *, in_one_program: bool,
+        stores: Sequence[Sharer] = (),
+    ) -> None:  # fmt: skip
+        holding = _holding(stores)
+        super().__init__(
+            bound.summary,
+            lambda term: assuming(term, holding),
+            lambda condition: conjunction(c for c in condition.conjuncts() if c not in holding),
+            str,
+        )
         module = bound.call.module
         self._bound = bound
         self._common = common
@@ -237,6 +256,8 @@ class EqualitySearch(ElementTrees):
         """Return whether a formula has the same value on both sides."""
         if isinstance(formula, Term):
             form = self._bound.ranges.form(_with_axes(formula))
+            if any(map(self._is_undefined, formula.symbols("unknown"))):
+                return False  # two uses of it may have two values
             return self._common.is_form_equal_in_both(form)
         if isinstance(formula, And | Or):
             return all(map(self._is_equal, formula.parts))
@@ -245,6 +266,11 @@ class EqualitySearch(ElementTrees):
         if isinstance(formula, AtLeast | Equal):
             return self._is_equal(formula.term)
         return not isinstance(formula, Opaque)
+
+    def _is_undefined(self, symbol: Symbol) -> bool:
+        """Return whether a symbol is what a masked lane holds that nothing fills."""
+        source = source_of(self.module, symbol)
+        return source is not None and leaves_lanes(source)
 
     # -- values ----------------------------------------------------------------------------------
 
@@ -348,6 +374,14 @@ class EqualitySearch(ElementTrees):
         if leaves_lanes(op) and not self._in_one_program:  # it is used where it was loaded
             return tree("element", detail, (), op.index)
         return super()._masked(op, access, detail, access_indices, at, level)
+
+
+def _holding(stores: Sequence[Sharer]) -> tuple[Condition, ...]:
+    """Return the conditions under which all of the stores write; () if not surely known."""
+    if not stores or any(store.exact is None for store in stores):
+        return ()
+    first, *others = (store.access.active.conjuncts() for store in stores)
+    return tuple(c for c in first if all(c in other for other in others))
 
 
 def _anywhere(axis: int, extent: int) -> Term:

@@ -229,6 +229,48 @@ def test_a_number_that_each_program_stores_before_it_loads_it_is_no_race():
     assert race_of(flagged, (4,), **tensors, OWN=True) == "violation"
 
 
+# -- at places that were loaded under a mask -------------------------------------------------------
+
+
+@triton.jit
+def scattered(index, keep, out, n, KIND: tl.constexpr):
+    lanes = tl.program_id(0) * 16 + tl.arange(0, 16)
+    inside = lanes < n
+    if KIND == "unfilled" or KIND == "undefined":
+        place = tl.load(index + lanes, mask=inside)
+    else:
+        place = tl.load(index + lanes, mask=inside, other=0)
+    if KIND == "both":
+        inside = inside & (tl.load(keep + lanes, mask=inside, other=0) > 0)
+    value = place * 3 + 1
+    if KIND == "table" or KIND == "narrower":
+        read = inside if KIND == "table" else lanes < n - 40
+        value = tl.load(keep + place, mask=read, other=7)
+    elif KIND == "filled":
+        value = tl.load(index + lanes, mask=lanes < n - 40, other=tl.program_id(0))
+    elif KIND == "undefined":
+        value = place
+        inside = lanes >= 0
+    tl.store(out + place, value, mask=inside)
+
+
+def verdicts_of_scattered(kind):
+    numbers = np.random.default_rng(0).integers(0, 9, 64)
+    given = {"index": ids(*numbers), "keep": ids(*range(1, 65)), "out": tensor(9, dtype="i32")}
+    found = judge(call(scattered, (4,), **given, n=50, KIND=kind), ["race", "lane-conflict"])
+    return {v.verdict for v in found if v.access == "store"}
+
+
+@pytest.mark.parametrize("kind", ["plain", "unfilled", "both", "table"])
+def test_what_follows_from_a_place_under_the_mask_of_the_store_is_the_same(kind):
+    assert verdicts_of_scattered(kind) == {"proven"}
+
+
+@pytest.mark.parametrize("kind", ["narrower", "filled", "undefined"])
+def test_what_fills_lanes_that_are_stored_is_not_the_same(kind):
+    assert "proven" not in verdicts_of_scattered(kind)
+
+
 # -- at indices without a formula ------------------------------------------------------------------
 
 
