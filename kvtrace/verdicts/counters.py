@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kvtrace.evaluate import TensorArgument
+from kvtrace.ir.feeding import feeding
 from kvtrace.ir.flow import counter_of
-from kvtrace.symbolic.conditions import AtLeast, at_least
+from kvtrace.symbolic.conditions import TRUE, AtLeast, at_least
 from kvtrace.symbolic.functions import Choice
 from kvtrace.symbolic.prover import Interval
 from kvtrace.symbolic.summary import Access, Loop, Summary
@@ -69,7 +70,11 @@ class Counters:
 
     def _range(self, index: int) -> Interval | None:
         additions = self._additions(index)
-        numbers = self._numbers(additions[0]) if additions else None
+        return self._range_by(additions) if additions else None
+
+    def _range_by(self, additions: Sequence[Access]) -> Interval | None:
+        """Return the range of the numbers of counters that only these additions change."""
+        numbers = self._numbers(additions)
         if numbers is None:
             return None
         low, high = numbers
@@ -92,9 +97,48 @@ class Counters:
             for access in accesses
             if (tensor := self._tensor(access)) is None or tensor.storage in storages
         ]
-        is_counter = all(map(self._is_counting, changes))
-        widths = {access.element_bytes for access in changes}
-        return changes if is_counter and len(widths) == 1 else ()
+        additions = [change for change in changes if self._is_counting(change)]
+        others = [change for change in changes if change not in additions]
+        widths = {addition.element_bytes for addition in additions}
+        is_counter = len(widths) == 1 and (not others or self._are_apart(additions, others))
+        return additions if is_counter else ()
+
+    def _are_apart(self, additions: Sequence[Access], others: Sequence[Access]) -> bool:
+        """Return whether other accesses change no counter, where drawn numbers decide their places.
+
+        Until the first of them does, all numbers are drawn from what additions alone have left, so
+        that none is the first.
+        """
+        drawn, values = self._range_by(additions), self._summary.values
+        results = [values.get(a.op.results[0].id) for a in additions if a.op.results]
+        if drawn is None or not all(a.mask is TRUE and a.unknown is None for a in additions):
+            return False
+        ranges = self._ranges.supposing({
+            (symbol.kind, symbol.key): drawn
+            for result in results
+            if isinstance(result, Term)
+            for symbol in result.symbols("unknown")
+        })  # fmt: skip
+        start, end = self._counters(additions, ranges)
+        for other in others:
+            first, last = self._bytes(other, ranges)
+            if last > start and first < end:
+                return False
+            feeders = feeding(other.op, self._call.module)
+            for arithmetic in self._summary.arithmetic:
+                smallest, largest = ranges.interval(arithmetic.result)
+                low, high = signed_range(arithmetic.bits)
+                if arithmetic.op.index in feeders and not low <= smallest <= largest <= high:
+                    return False
+        return True
+
+    def _bytes(self, access: Access, ranges: Ranges) -> Interval:
+        """Return the bytes of a storage to which an access may be: the first, and the end."""
+        tensor = self._tensor(access)
+        if tensor is None or access.unknown is not None:
+            return -(1 << 64), 1 << 64
+        low, high = ranges.interval(access.offset)
+        return low + tensor.offset_bytes, high + tensor.offset_bytes + access.element_bytes
 
     def _is_counting(self, access: Access) -> bool:
         """Return whether an access adds numbers that are not negative to integers of its tensor."""
@@ -109,24 +153,26 @@ class Counters:
         step = self._summary.values.get(addition.op.operand("value").id)
         return self._ranges.supposing({}).interval(step) if isinstance(step, Term) else (-1, -1)
 
-    def _numbers(self, access: Access) -> Interval | None:
-        """Return the smallest and the largest recorded integer of an access's storage."""
-        tensor, size = self._tensor(access), access.element_bytes
-        low, high = self._ranges.supposing({}).interval(access.offset)
-        if tensor is None or low < -tensor.offset_bytes:
-            return None
-        if high + tensor.offset_bytes + size > tensor.storage.nbytes:
+    def _numbers(self, additions: Sequence[Access]) -> Interval | None:
+        """Return the smallest and the largest recorded integer to which accesses may add."""
+        size, tensors = additions[0].element_bytes, [self._tensor(a) for a in additions]
+        first, end = self._counters(additions, self._ranges.supposing({}))
+        if first < 0 or any(tensor is None or end > tensor.storage.nbytes for tensor in tensors):
             return None
         lows, highs = [], []
         for call in (self._call, *self._call.others):
-            argument = call.tensor(access.argument or 0)
-            data = argument.storage.data
-            if data is None or len(data) < size:
+            data = call.tensor(additions[0].argument or 0).storage.data
+            if data is None or len(data) < end:
                 return None
-            numbers = data[: len(data) // size * size].view(f"i{size}")
+            numbers = data[first:end].view(f"i{size}")
             lows.append(int(np.min(numbers)))
             highs.append(int(np.max(numbers)))
         return min(lows), max(highs)
+
+    def _counters(self, additions: Sequence[Access], ranges: Ranges) -> Interval:
+        """Return the bytes of a storage from the first to the last counter."""
+        places = [self._bytes(addition, ranges) for addition in additions]
+        return min(first for first, _ in places), max(end for _, end in places)
 
     def _tensor(self, access: Access) -> TensorArgument | None:
         argument = None if access.argument is None else self._call.arguments[access.argument]

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from kvtrace.symbolic.functions import Choice
+from kvtrace.symbolic.prover.digits import are_apart
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import ZERO, Atom, Symbol, Term
 from kvtrace.verdicts.binding import BoundCall
@@ -87,7 +88,9 @@ def _drawn(bound: BoundCall, symbols: Sequence[Symbol], user: Access) -> Access 
     alike = {(s.access.argument, s.access.offset, step_of(bound, s.access)) for s in draws}
     first, storage = draws[0].access, draws[0].storage
     is_alone = bound.counters.draws_no_number_twice(first.op.index) and all(
-        s.role.strong for s in sharers if s.role.writes and s.storage in (None, storage)
+        s.role.strong or (s.exact and draws[0].exact and are_apart(draws[0].exact, s.exact))
+        for s in sharers
+        if s.role.writes and s.storage in (None, storage)
     )
     # Unless all steps are equal, a number of another trip or lane has another step.
     is_own = [s.term for s in symbols] == [bound.summary.values[first.op.results[0].id]]

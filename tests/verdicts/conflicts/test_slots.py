@@ -1,12 +1,14 @@
 """Stores to slots that programs draw from counters: proven if no order makes two share a byte."""
 
+import numpy as np
 import pytest
 import triton
 import triton.language as tl
 
+from kvtrace.evaluate import TensorArgument
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.judge import judge
-from tests.verdicts.calls import call, tensor
+from tests.verdicts.calls import call, ids, tensor
 from tests.verdicts.slot_kernels import (
     NOT_PROVEN,
     PROVEN,
@@ -165,3 +167,55 @@ def adds_two_draws(counter, out):
 def test_programs_that_draw_side_by_side_race(kernel):
     """In no order of whole programs do two store to one place."""
     assert verdicts(call(kernel, (4,), counter=zeros(1), out=tensor(32))) == {"violation"}
+
+
+# -- a counter and its places in one storage -------------------------------------------------------
+
+
+@triton.jit
+def counted_in_one_storage(rows, counter, C: tl.constexpr, KIND: tl.constexpr):
+    """A place for each number; by experts: a counter and a row of C places for each of four."""
+    program = tl.program_id(0)
+    if KIND == "kept":
+        lanes = tl.arange(0, 16)
+        kept = ((lanes + program) % 3 == 0).to(tl.int32)
+        first = tl.atomic_add(counter, tl.sum(kept))
+        tl.store(rows + first + tl.cumsum(kept) - kept, lanes, mask=kept > 0)
+    else:
+        expert = program % 4 if KIND == "experts" else 0
+        place = tl.atomic_add(counter + expert, 1)
+        tl.store(rows + expert * C + place, program)
+
+
+def race_beside(counter, rows, kind="one", begin=0, programs=9, capacity=4, **others):
+    """The worst verdict if counter and rows begin at these elements of 64."""
+    numbers = np.zeros(64, np.int32)
+    numbers[counter] = begin
+    for element, number in others.items():
+        numbers[int(element[1:])] = number
+    whole = ids(*numbers)
+    views = (
+        TensorArgument("", whole.storage, 4 * first, "i32", (64 - first,), (1,))
+        for first in (rows, counter)
+    )
+    given = dict(zip(("rows", "counter"), views, strict=True))
+    one = call(counted_in_one_storage, (programs,), **given, C=capacity, KIND=kind)
+    found = {verdict.verdict for verdict in judge(one, ["race"])}
+    return next(word for word in ("violation", "unknown", "proven") if word in found)
+
+
+def test_places_of_a_counter_may_lie_beside_it_in_one_storage():
+    assert race_beside(counter=0, rows=1) == "proven"
+    assert race_beside(counter=0, rows=1, _5=1000) == "proven"
+    assert race_beside(counter=15, rows=0) == "proven"
+    assert race_beside(counter=0, rows=4, kind="experts", programs=16) == "proven"
+    assert race_beside(counter=0, rows=1, kind="kept") == "proven"
+
+
+def test_places_of_a_counter_that_reach_the_counter_are_no_own_places():
+    assert race_beside(counter=8, rows=0) != "proven"
+    assert race_beside(counter=8, rows=9, begin=-1) != "proven"
+    assert race_beside(counter=12, rows=0, begin=4) != "proven"
+    assert race_beside(counter=0, rows=3, kind="experts", programs=16) != "proven"
+    assert race_beside(counter=0, rows=4, kind="experts", programs=16, capacity=3) == "violation"
+    assert race_beside(counter=40, rows=0, kind="kept") != "proven"
