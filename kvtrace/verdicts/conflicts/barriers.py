@@ -51,6 +51,7 @@ from kvtrace.ir.ops import (
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.conditions import Condition
+from kvtrace.symbolic.prover import Proven
 from kvtrace.symbolic.summary import Access, Loop
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.verdicts.binding import BoundCall
@@ -413,12 +414,20 @@ class Barriers:
         for op in self._bound.call.module.ops:
             values = deciding(op) if op.name in BRANCHES else ()
             condition = self._bound.summary.values.get(values[0].id) if len(values) == 1 else None
-            truth = (
-                self._bound.ranges.truth(condition) if isinstance(condition, Condition) else None
-            )
+            truth = self._truth(condition) if isinstance(condition, Condition) else None
             if truth is not None and self._bound.are_ideal(values):
                 truths[op.index] = truth
         return truths
+
+    def _truth(self, condition: Condition) -> bool | None:
+        """Return whether a condition holds, by recorded integers where it reads some; or None."""
+        truth = self._bound.ranges.truth(condition)
+        if truth is None and self._bound.by_contents.is_about(condition.atoms()):
+            anywhere = self._bound.given_of(())
+            for answer, claim in ((True, condition), (False, ~condition)):
+                if isinstance(self._bound.prove(claim, anywhere), Proven):
+                    return answer
+        return truth
 
 
 def may_be_pipelined(call: Call, loop: Op) -> bool:

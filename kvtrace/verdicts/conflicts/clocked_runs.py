@@ -33,6 +33,7 @@ from kvtrace.ir.ops import READING, waits_for_memory
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.conflicts.clocks import Clocks, Race, RaceKey, is_compare_and_swap
 from kvtrace.verdicts.conflicts.fixed_waits import FixedWaits, polls_of
+from kvtrace.verdicts.conflicts.parts import roles_of
 from kvtrace.verdicts.conflicts.releases import Gaps, Releases
 from kvtrace.verdicts.conflicts.schedules import MOST_PROGRAMS, Schedule, Scheduled, orders_of
 from kvtrace.verdicts.replaying import run
@@ -193,14 +194,16 @@ def _races_with(
     races: dict[RaceKey, Race] = {}
     groups = np.arange(programs)
     racing = frozenset(index for key in meeting for index in key[:2])
+    roles = roles_of(call.module).by_op.values()
+    changing = frozenset(role.op.index for role in roles if role.strong and role.changes)
     polls = polls_of(call.module)
     if polls is not None:
-        schedule = Schedule(orders_of(programs)[0], racing)
+        schedule = Schedule(orders_of(programs)[0], racing | changing)
         waits = FixedWaits(call.module, call.arguments, programs, watched, schedule, groups, gaps)
         failure = _run(call, waits, _FixedWaitsRun(waits, schedule, polls))
         if waits.is_fixed and not (waits.races or waits.doubt or failure):
             return Ordering({}, None, is_fixed=True)
-    for schedule in _schedules(programs, racing, groups):
+    for schedule in _schedules(programs, racing, changing, groups):
         is_held = schedule.held is not None
         if is_held and meeting <= races.keys():
             break
@@ -221,14 +224,16 @@ def _run(call: Call, clocks: Clocks, instrument: _ClockedRun) -> str | None:
 
 
 def _schedules(
-    programs: int, racing: frozenset[int], groups: NDArray[np.int64]
+    programs: int, racing: frozenset[int], changing: frozenset[int], groups: NDArray[np.int64]
 ) -> Iterator[Schedule]:
     """Yield schedules: all let others run, none does, and at last programs that are held back.
 
-    One program of each group is held back at a time, in a run for each order of the others.
+    All do so before they change what others may wait for, too: these may go on by each number in
+    turn. One program of each group is held back at a time, in a run for each order of the others.
     """
     orders = orders_of(programs)
     yield Schedule(orders[0], racing)
+    yield from (Schedule(order, racing | changing) for order in orders[:2])
     yield from map(Schedule, orders)
     places = np.array([np.count_nonzero(groups[:p] == groups[p]) for p in range(programs)])
     sizes = np.bincount(groups)[groups]

@@ -177,7 +177,7 @@ class Sweep(Observer):
 _MAX_WATCHED: Final = 1 << 23
 _BARRIER_UNKNOWN: Final = (
     "an atomic orders the accesses of its own thread, and it is not known whether a barrier orders "
-    "those of the other threads of its program before it"
+    "those of the other threads of its program, or ends copies of descriptors, before it"
 )
 _ORDERED: Final = "atomics order the programs that access the same byte"
 _IN_ALL_ORDERS: Final = "in all orders in which atomics may run"

@@ -100,6 +100,8 @@ class Releases:
         """Return whether a release orders every access of its program by an op; None: unknown."""
         if access is release or self._is_of_first_thread(access, release):
             return True
+        if _is_tma(access):
+            return None  # TMA's copy may end after the barrier, and a release does not wait for it
         is_separated = self._barriers.hold_back(access, release)
         if not self._threads.compiled and self._barriers.are_around_releases:
             return True
@@ -119,6 +121,10 @@ class Releases:
         """Return whether an acquire orders later accesses of all threads of its program."""
         if not self._is_scalar(acquire) or self._barriers.several_blocks:
             return False
+        if any(_is_tma(role.op) and role.kind == "load" for role in self._roles.values()):
+            return (
+                False  # TMA's reads are ordered by a fence of its own, which Triton does not emit
+            )
         return not any(
             self._barriers.order.paths(acquire, role.op)
             and self._barriers.separate(acquire, role.op) is False
@@ -166,6 +172,11 @@ class Releases:
 
     def _threads_of(self, op: Op) -> OpThreads:
         return self._threads.of_access(self._accesses[op.index])
+
+
+def _is_tma(op: Op) -> bool:
+    """Return whether an op copies by a descriptor, in the asynchronous proxy of PTX."""
+    return KINDS[op.name].has("descriptor")
 
 
 def releases_of(bound: BoundCall) -> Releases:

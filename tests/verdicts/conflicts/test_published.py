@@ -120,3 +120,67 @@ def test_flags_of_unknown_contents_are_taken_for_open_in_words():
 def test_a_loop_that_waits_for_the_flag_ends_with_what_it_read_last(ready, adds, answers):
     found, _ = verdicts(look_back_waiting, zeros(PROGRAMS), READY=ready, ADDS=adds)
     assert found == answers
+
+
+@triton.jit
+def handed_over_twice(flag, own, sums, FIRST: tl.constexpr, UNTIL: tl.constexpr):
+    if tl.program_id(0) == 0:
+        tl.store(own, 5)
+        tl.atomic_xchg(flag, 1, sem=FIRST)
+        tl.atomic_xchg(flag, 2, sem="release")
+    else:
+        while tl.atomic_add(flag, 0, sem="acquire") < UNTIL:
+            pass
+        tl.store(sums + tl.program_id(0), tl.load(own))
+
+
+@pytest.mark.parametrize(
+    ("first", "until", "answers"),
+    [
+        ("release", 1, {"proven"}),
+        ("relaxed", 1, {"violation", "proven"}),  # a reader may go on before the second exchange
+        ("relaxed", 2, {"proven"}),
+    ],
+)
+def test_a_reader_may_go_on_by_each_number_that_a_flag_has(first, until, answers):
+    flags = {"flag": zeros(1), "own": tensor(1, dtype="i32"), "sums": tensor(5, dtype="i32")}
+    judged = judge(call(handed_over_twice, (3,), **flags, FIRST=first, UNTIL=until), ["race"])
+    assert {verdict.verdict for verdict in judged if verdict.access == "store"} == answers
+
+
+@triton.jit
+def stored_and_flagged(x, flag, own, sums, BY_TMA: tl.constexpr, BY_DATA: tl.constexpr):
+    lanes = tl.arange(0, 512)
+    if tl.program_id(0) == 0:
+        if BY_TMA:
+            rows = tl.make_tensor_descriptor(own, [1, 512], [512, 1], [1, 512])
+            rows.store([0, 0], lanes[None, :])
+        else:
+            tl.store(own + lanes, lanes)
+        if BY_DATA:
+            if tl.load(x) == 1:
+                tl.debug_barrier()
+        else:
+            tl.debug_barrier()
+        tl.atomic_xchg(flag, 1, sem="release")
+    else:
+        while tl.atomic_add(flag, 0, sem="acquire") == 0:
+            pass
+        tl.store(sums + lanes, tl.load(own + lanes))
+
+
+@pytest.mark.parametrize(
+    ("by_tma", "number", "answers"),
+    [
+        (False, None, {"proven"}),
+        (False, 1, {"proven"}),
+        (False, 2, {"unknown", "proven"}),  # as the code is not compiled
+        (True, None, {"unknown", "proven"}),  # copied when the barrier is passed, or later
+    ],
+)
+def test_a_release_orders_what_a_barrier_on_the_way_has_ended(by_tma, number, answers):
+    tensors = {name: tensor(512, dtype="i32") for name in ("own", "sums")}
+    given = {"x": ids(number or 0), "flag": zeros(1), **tensors}
+    constants = {"BY_TMA": by_tma, "BY_DATA": number is not None}
+    judged = judge(call(stored_and_flagged, (2,), **given, **constants), ["race"])
+    assert {verdict.verdict for verdict in judged if verdict.access == "store"} == answers
