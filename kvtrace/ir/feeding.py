@@ -10,8 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from kvtrace.ir.flow import backward, called, counter_of, deciding, flow_of, returns
-from kvtrace.ir.model import Block, Module, Op, Value, once_per_module
+from kvtrace.ir.flow import (
+    backward,
+    called,
+    constant_of,
+    counter_of,
+    deciding,
+    flow_of,
+    returns,
+    value_before,
+)
+from kvtrace.ir.integers import PREDICATES
+from kvtrace.ir.model import Block, Module, Op, Value, number_of, once_per_module
 from kvtrace.ir.ops import (
     BRANCHES,
     CALLS,
@@ -19,19 +29,26 @@ from kvtrace.ir.ops import (
     FUNCTIONS,
     LOOPS,
     MEMORY,
+    MIXING,
     MODULAR,
     MOVING,
     READING,
+    UNSIGNED,
     WRITING,
+    Kind,
     computing,
     mask_of,
+    named,
+    operator_of,
 )
 from kvtrace.ir.types import integer_bits
-from kvtrace.ir.updates import data_of
+from kvtrace.ir.updates import data_of, update_of
 
 _POSITIONS: Final = computing("program_id", "arange")
 _TRACED: Final = MODULAR | MOVING | computing("<<")
 _BITWISE: Final = computing("&", "|", "^")
+_PASSING: Final = named(lambda row: row.kind is Kind.END) | LOOPS | BRANCHES
+_IN_BITWISE: Final = _BITWISE | named(lambda row: row.kind is Kind.END)
 
 
 def feeding(op: Op, module: Module) -> frozenset[int]:
@@ -120,6 +137,47 @@ def modular_ops(value: Value, module: Module, *, numbers: bool = False) -> list[
     for _ in backward((value,), through):
         pass
     return ops
+
+
+def is_packing(op: Op) -> bool:
+    """Return whether an op shifts an unsigned integer of fewer bits left, as packing does."""
+    source = value_before(op.operand("left"), MOVING).owner if operator_of(op) == "<<" else None
+    return isinstance(source, Op) and source.name in UNSIGNED and operator_of(source) == "cast"
+
+
+def is_read_unsigned(value: Value, module: Module) -> bool:
+    """Return whether no op reads an integer, or what is made of its bits, as a signed number.
+
+    It is followed through modular ops, their reductions, loops and branches; False where the search
+    ends elsewhere.
+    """
+    flow, pending, visited = flow_of(module), [value], {value.id}
+    while pending:
+        current = pending.pop()
+        reached = list(flow.copies(current))
+        for op in flow.uses(current):
+            inside = {inner.name for inner in op.walk() if inner is not op}
+            if _reads_unsigned(op, current):
+                continue
+            if op.name in _TRACED or (op.name in COMBINING and inside <= _IN_BITWISE):
+                reached += op.results
+            elif op.name not in _PASSING or current in deciding(op):
+                return False
+        pending += (copy for copy in reached if copy.id not in visited)
+        visited.update(copy.id for copy in reached)
+    return True
+
+
+def _reads_unsigned(op: Op, value: Value) -> bool:
+    """Return whether an op stores an integer, or takes its bits or the unsigned number of them."""
+    if operator_of(op) == "compare":
+        return PREDICATES[number_of(op, "predicate")][0] == "u"
+    if op.name in WRITING:
+        return value in data_of(op) and update_of(op) not in ("max", "min")
+    if operator_of(op) == "&":  # with a mask that leaves no sign
+        masks = (constant_of(value_before(operand, MOVING)) for operand in op.operands)
+        return any(mask is not None and mask >= 0 for mask in masks)
+    return op.name in UNSIGNED or op.name in MIXING
 
 
 def feeding_values_and_trips(values: Iterable[Value], module: Module) -> frozenset[int]:

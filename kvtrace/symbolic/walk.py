@@ -23,6 +23,7 @@ from kvtrace.ir.attributes import (
     DictionaryAttribute,
     IntegerAttribute,
 )
+from kvtrace.ir.feeding import is_packing, is_read_unsigned
 from kvtrace.ir.model import number_of, once_per_module
 from kvtrace.ir.ops import contents_of, effect_of, may_overflow, operator_of
 from kvtrace.ir.types import (
@@ -341,7 +342,11 @@ class Walk:
             self.values[value.id] = wrapped(result, bits, signed=True)
             return
         if result.low < low or result.high > high:
-            self.note(op, result, bits, shape)
+            holds_all = result.low >= 0 and result.high < 1 << bits
+            if holds_all and is_packing(op) and is_read_unsigned(value, self.module):
+                result = wrapped(result, bits, signed=True)
+            else:
+                self.note(op, result, bits, shape)
         self.values[value.id] = result
 
     def set_wrapped_unknown(self, value: Value, op: Op, reason: str) -> None:

@@ -389,7 +389,7 @@ class _UseSearch:
             result = self._values.get(op.results[0].id)
             place = None if op.block is None else self._places.get(op.block)
             is_difference = op.index in unsigned_differences(self._summary.module)
-            if is_difference and isinstance(result, Term) and place is not None:
+            if is_difference and isinstance(result, Term) and result.low < 0 and place is not None:
                 bits = integer_bits(op.results[0].type) or 64
                 shape = shape_of(op.results[0].type)
                 return Arithmetic(op, place.guard, place.loops, place.calls, result, bits, shape)

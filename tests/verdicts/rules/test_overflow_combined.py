@@ -247,3 +247,39 @@ def test_a_sum_of_two_true_booleans_is_zero(form, n, k, answer):
     assert {verdict.verdict for verdict in found} <= {answer}
     if answer == "violation":
         assert "more than one bit holds, and wraps around to" in found[0].message
+
+
+@triton.jit
+def packed(scores, x, out, BITS: tl.constexpr, FORM: tl.constexpr):
+    lanes = tl.arange(0, 16)
+    high = tl.load(scores + lanes).to(tl.uint32, bitcast=True).to(tl.uint64)
+    key = (high << BITS) | (0xFFFFFFFF - lanes.to(tl.uint64))
+    if FORM == "sorted":
+        place = 0xFFFFFFFF - (tl.sort(key, descending=True) & 0xFFFFFFFF)
+    elif FORM == "signed":
+        place = tl.sort(key.to(tl.int64, bitcast=True)) & 15
+    elif FORM == "carried":
+        for trip in range(3):
+            key = key | (tl.load(x + trip) > 0).to(tl.uint64)
+        place = key >> 60
+    else:
+        place = key >> 60
+    tl.store(out + lanes, tl.load(x + place))
+
+
+@pytest.mark.parametrize(
+    ("form", "bits", "answers"),
+    [
+        ("sorted", 32, {"proven"}),
+        ("parts", 32, {"proven"}),
+        ("carried", 32, {"proven"}),
+        ("parts", 33, {"unknown"}),  # a bit may be lost
+        ("signed", 32, {"unknown"}),  # the highest bit is a sign
+    ],
+)
+def test_packing_bits_into_an_unsigned_integer_that_holds_them_all_is_no_wrap(form, bits, answers):
+    tensors = {"scores": tensor(16), "x": tensor(16), "out": tensor(16)}
+    made = call(packed, (1,), **tensors, BITS=bits, FORM=form)
+    found = {v.verdict for v in overflow.judge(BoundCall(made)) if "<<" in v.message}
+
+    assert found == answers or (answers == {"proven"} and not found)
