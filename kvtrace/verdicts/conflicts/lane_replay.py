@@ -45,6 +45,7 @@ _SAME_VALUE: Final = "lanes that store to the same byte store the same value in 
 
 #: Limit of pairs of executions that are run in another order.
 _MAX_CANDIDATES: Final = 4
+_ONE_RESULT: Final = "both orders of the lanes gave the same result in the replay"
 _NOT_MET: Final = "no two lanes accessed the same byte in the replay"
 _DEPENDENT: Final = "one lane stores a value that depends on what the other lane loads"
 _TOO_LARGE: Final = "it stores too many bytes to compare"
@@ -115,10 +116,17 @@ def _compare_orders(first_run: ProgramRun, overtaking: Overtaking) -> Witness | 
     if has_same_result is None:
         return _TOO_LARGE
     if has_same_result:
-        return "both orders of the lanes gave the same result in the replay"
+        return _ONE_RESULT + _made_up(place.bound)
     lanes = overtaking.first, overtaking.second
     first, second = (lane.touch(place.bound.call, place.program) for lane in lanes)
     return Witness(first, second, place.byte)
+
+
+def _made_up(bound: BoundCall) -> str:
+    """Return text that names the tensors of which a replay had made-up numbers, "" if of none."""
+    loads = {access.op.index for access in bound.summary.accesses if access.kind == "load"}
+    names = dict.fromkeys(tensor.name for tensor in bound.contents.read_by(loads))
+    return f", which did not have the data of {', '.join(names)}" if names else ""
 
 
 def _candidates(

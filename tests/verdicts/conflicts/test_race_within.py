@@ -39,11 +39,15 @@ def clamped_rows(x, rows, n, BLOCK: tl.constexpr):
 
 def test_the_reason_is_that_of_the_byte_where_lanes_meet():
     """Other bytes and programs are replayed, too, and there no lanes meet."""
-    rows = call(clamped_rows, (3,), x=tensor(37), rows=tensor(37), n=37, BLOCK=16)
+    one_result = "both orders of the lanes gave the same result in the replay"
+    numbers = np.arange(37, dtype=np.float32)
+    for x in (tensor(37), tensor(37, data=numbers)):
+        rows = call(clamped_rows, (3,), x=x, rows=tensor(37, data=numbers), n=37, BLOCK=16)
 
-    (verdict,) = judge(rows, [WITHIN])
+        (verdict,) = judge(rows, [WITHIN])
 
-    assert verdict.reason == "both orders of the lanes gave the same result in the replay"
+        made_up = "" if x.storage.data is not None else ", which did not have the data of x"
+        assert verdict.reason == one_result + made_up
 
 
 # -- with the code that was compiled ---------------------------------------------------------------
