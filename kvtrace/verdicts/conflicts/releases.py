@@ -37,7 +37,7 @@ from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.prover.digits import Common, are_apart
 from kvtrace.symbolic.summary import Access
 from kvtrace.verdicts.binding import BoundCall
-from kvtrace.verdicts.conflicts.barriers import Barriers
+from kvtrace.verdicts.conflicts.barriers import Barriers, loops_around, may_be_pipelined
 from kvtrace.verdicts.conflicts.parts import EXCHANGE, Roles, is_unmasked, roles_of, updates_by
 from kvtrace.verdicts.conflicts.sharers import Sharer
 from kvtrace.verdicts.conflicts.threads import OpThreads, Threads, stays_in_lane
@@ -122,15 +122,24 @@ class Releases:
         if not self._is_scalar(acquire) or self._barriers.several_blocks:
             return False
         if any(_is_tma(role.op) and role.kind == "load" for role in self._roles.values()):
-            return (
-                False  # TMA's reads are ordered by a fence of its own, which Triton does not emit
-            )
+            return False  # TMA reads after a fence of its own, which Triton does not emit
+        if any(self._overtakes(loop) for loop in loops_around(acquire)):
+            return False
         return not any(
             self._barriers.order.paths(acquire, role.op)
             and self._barriers.separate(acquire, role.op) is False
             and not self._is_scalar(role.op)
             for role in self._roles.values()
         )
+
+    def _overtakes(self, loop: Op) -> bool:
+        """Return whether loads of a loop may be moved before acquires in it, by pipelining.
+
+        Triton 3.7 pipelines no loop with a loop directly in its body, but moves loads of others
+        over a wait in a branch, or in a function (its TTGIR).
+        """
+        has_inner = any(op.name in LOOPS for op in loop.regions[0].blocks[0].ops)
+        return may_be_pipelined(self._bound.call, loop) and not has_inner
 
     def _gaps(self, *answers: bool | None) -> Gaps:
         """Return the ops for which `order` gives one of `answers` (False: sure, None: unknown)."""

@@ -184,3 +184,36 @@ def test_a_release_orders_what_a_barrier_on_the_way_has_ended(by_tma, number, an
     constants = {"BY_TMA": by_tma, "BY_DATA": number is not None}
     judged = judge(call(stored_and_flagged, (2,), **given, **constants), ["race"])
     assert {verdict.verdict for verdict in judged if verdict.access == "store"} == answers
+
+
+@triton.jit
+def waiting_in_loop(x, flag, own, sums, n, STAGES: tl.constexpr, BRANCH: tl.constexpr):
+    lanes = tl.arange(0, 16)[:, None] * 16 + tl.arange(0, 16)[None, :]
+    if tl.program_id(0) == 0:
+        for i in range(n):
+            tl.store(own + i * 256 + lanes, (lanes * 0).to(tl.float16))
+            tl.debug_barrier()
+            tl.atomic_xchg(flag, i + 1, sem="release")
+    else:
+        total = tl.zeros([16, 16], tl.float32)
+        for i in tl.range(n, num_stages=STAGES):
+            if i % 2 == 0 or not BRANCH:
+                while tl.atomic_add(flag, 0, sem="acquire") < tl.minimum(i + 2, n):
+                    pass
+            total = tl.dot(tl.load(own + i * 256 + lanes), tl.load(x + lanes), total)
+        tl.store(sums + lanes, total)
+
+
+@pytest.mark.parametrize(
+    ("stages", "branch", "answers"),
+    [
+        (1, True, {"proven"}),
+        (3, False, {"proven"}),  # a loop with a loop in its body is not pipelined
+        (3, True, {"unknown", "proven"}),  # its loads of later trips are moved over the branch
+    ],
+)
+def test_a_wait_in_a_pipelined_loop_may_be_overtaken_by_loads(stages, branch, answers):
+    halves = {"x": tensor(256, dtype="fp16"), "own": tensor(1024, dtype="fp16")}
+    given = {"flag": zeros(1), "sums": tensor(256, dtype="fp32"), "n": 4, **halves}
+    judged = judge(call(waiting_in_loop, (2,), **given, STAGES=stages, BRANCH=branch), ["race"])
+    assert {verdict.verdict for verdict in judged if verdict.access == "store"} == answers
