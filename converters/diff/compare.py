@@ -57,7 +57,7 @@ from kvtrace.converters.diff.times import (
     why_not_comparable,
     with_claims_beyond,
 )
-from kvtrace.converters.diff.variant import Variant
+from kvtrace.converters.diff.variant import Variant, fact_changes
 from kvtrace.converters.diff.variant_changes import (
     Pairing,
     source_difference,
@@ -367,7 +367,7 @@ def _one_sided_variant(
     facts: tuple[Change, ...] = ()
     if most_similar is not None:
         before, after = (most_similar, variant) if is_added else (variant, most_similar)
-        facts = changes(before.facts, after.facts)
+        facts = fact_changes(before, after)
     return VariantDifference(
         status=status,
         label=variant.label,

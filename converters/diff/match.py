@@ -7,8 +7,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from kvtrace.converters.diff.added import earlier_stages
 from kvtrace.converters.diff.snapshot import Snapshot
-from kvtrace.converters.diff.variant import Variant
-from kvtrace.converters.profile.recompiles import changes
+from kvtrace.converters.diff.variant import Variant, fact_changes
 from kvtrace.figures.identity import KernelKey
 
 _Item = TypeVar("_Item")
@@ -122,7 +121,7 @@ def nearest(variant: Variant, others: Sequence[Variant]) -> Variant | None:
 
 def distance(a: Variant, b: Variant) -> int:
     """Return the weighted number of differing facts of two variants."""
-    differing = changes(a.facts, b.facts)
+    differing = fact_changes(a, b)
     return sum(_WEIGHTS.get(change.what.partition(" ")[0], 1) for change in differing)
 
 

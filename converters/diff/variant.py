@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kvtrace.converters.diff.model import Totals
+from kvtrace.converters.profile.recompiles import Change, changes
 from kvtrace.figures.identity import KernelKey
 
 
@@ -51,3 +52,14 @@ class Variant:
     def tuned(self) -> bool:
         """An autotuner tried this variant."""
         return self.totals.tuning_launches > 0
+
+
+def fact_changes(before: Variant, after: Variant) -> tuple[Change, ...]:
+    """Return the facts that differ, without options that only later stages of one side add."""
+    added = [set(b.stages) - set(a.stages) for a, b in ((after, before), (before, after))]
+    return tuple(
+        change
+        for change in changes(before.facts, after.facts)
+        if not change.what.startswith("option ")
+        or not (added[0] if change.after is None else change.before is None and added[1])
+    )

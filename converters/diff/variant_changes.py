@@ -26,7 +26,7 @@ from kvtrace.converters.diff.model import (
 )
 from kvtrace.converters.diff.snapshot import Snapshot, call_rows
 from kvtrace.converters.diff.stages import Disassembly, stage_differences
-from kvtrace.converters.diff.variant import Call, Variant
+from kvtrace.converters.diff.variant import Call, Variant, fact_changes
 from kvtrace.converters.profile.recompiles import Change, changes, without_addresses
 from kvtrace.text import count, duration, plural
 
@@ -161,7 +161,7 @@ def variant_difference(
     Changes of calls and of numbers of launches count only with `launches`. `times` are comparisons
     of the variant's times.
     """
-    facts = changes(a.facts, b.facts)
+    facts = fact_changes(a, b)
     figures = differing(VARIANT_FIGURES, a, b)
     exact = (figure for figure in figures if figure.certainty == "exact")
     difference = VariantDifference(

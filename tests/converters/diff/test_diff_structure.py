@@ -1,7 +1,11 @@
 """What differs of a module as a structure."""
 
+import pytest
+
+from kvtrace.converters.diff import compare
 from kvtrace.converters.diff.model import CountChange
 from kvtrace.converters.diff.stages import structural_difference
+from tests.converters.written_trace import Kernel, write_trace
 
 LOOP = """module {
   tt.func public @k(%x: !tt.ptr<f32>, %n: i32) {
@@ -71,3 +75,25 @@ def test_the_generic_form_is_read_where_it_is_recorded():
     assert found.altered == (("arith.constant", 1),)
     unread = structural_difference("ttir", LOOP, LOOP, ("no module", other))
     assert unread.altered == ()
+
+
+@pytest.mark.parametrize(
+    ("options", "later", "is_change"),
+    [
+        ((("global_scratch_size", "0"),), {"ttgir": "module {\n}\n"}, False),  # compiled later
+        ((("global_scratch_size", "0"),), {}, True),
+        ((("num_stages", "4"),), {"ttgir": "module {\n}\n"}, True),
+    ],
+)
+def test_options_that_later_stages_add_to_one_side_are_no_change(
+    tmp_path, options, later, is_change
+):
+    given = {"num_stages": "3"}
+    after = Kernel(options=tuple((given | dict(options)).items()), later=later)
+    kernels = Kernel(options=tuple(given.items())), after
+    sides = (
+        write_trace(tmp_path / str(n), [kernel], run_id=f"20260102T030405-000{n}")
+        for n, kernel in enumerate(kernels)
+    )
+
+    assert bool(compare(*sides).kernels) == is_change
