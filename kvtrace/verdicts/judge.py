@@ -113,10 +113,16 @@ class Judgment:
         return [self._overflow_cause(v, wraps) if _is_outside(v) else v for v in verdicts]
 
     def _overflow_cause(self, verdict: Verdict, wraps: Sequence[Verdict]) -> Verdict:
-        """Return a violation of bounds with the wrap that feeds its address; else unchanged."""
+        """Return a violation of bounds with the wrap that feeds its address; else unchanged.
+
+        A wrap of a later trip of the same program is no cause.
+        """
         feeders = feeding(verdict.op, self.call.module)
         for wrap in wraps:
-            if wrap.op.index in feeders:
+            is_later = wrap.program == verdict.program and (
+                (wrap.iteration or 0) > (verdict.iteration or 0)
+            )
+            if wrap.op.index in feeders and not is_later:
                 reason = f"{wrap.expression} wraps around"
                 message = f"{verdict.message}, as {reason}"
                 return replace(verdict, reason=reason, message=message)
