@@ -137,14 +137,14 @@ class Flags:
         is_flag = write.role.releases and not write.access.shape
         is_after = is_flag and self._follows(write.access, earlier.access)
 
-        def is_read(rename: Substitution) -> Condition:
+        def is_read(second: Substitution) -> Condition:
             conditions = [
-                *(part.substitute(rename) for part in read.known.conjuncts() if not part.opaques()),
-                equal(rename(read.address), third(address)),
+                *(part.substitute(second) for part in read.known.conjuncts() if not part.opaques()),
+                equal(second(read.address), third(address)),
                 *(part.substitute(third) for part in active if not part.opaques()),
             ]
             if written is not None:
-                conditions.append(equal(rename(read.number), third(written)))
+                conditions.append(equal(second(read.number), third(written)))
             if is_after:
                 conditions.append(are_different((axis.term, third(axis.term)) for axis in axes))
             return conjunction(conditions)
