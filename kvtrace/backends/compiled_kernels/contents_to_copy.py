@@ -54,6 +54,7 @@ READING: Final = (
     "kvtrace.ir.ops",
     "kvtrace.ir.model",
     "kvtrace.ir.flow",
+    "kvtrace.ir.integers",
     "kvtrace.ir.feeding",
     "kvtrace.ir.attribute_reader",
     "kvtrace.ir.buffer_ops",
