@@ -10,6 +10,7 @@ by a loop; a stride times a position is not.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from itertools import permutations
 from typing import Final, Literal
 
@@ -51,22 +52,20 @@ def recurring_hashes(module: Module) -> frozenset[int]:
 
     Such as `h = h * 31 + x`, and what is added to `h` after the loop: they wrap in a few trips.
     """
-    recurring: set[int] = set()
-    for op in filter(_scrambles, module.ops):
-        behind = {
-            other.index: other for value in op.operands for other in modular_ops(value, module)
-        }
-        if op.index in behind:
-            recurring.add(op.index)
-            recurring.update(
-                index for index, other in behind.items()
-                if any(op in modular_ops(value, module) for value in other.operands)
-            )  # fmt: skip
+
+    @cache
+    def behind(index: int) -> frozenset[int]:
+        operands = module.ops[index].operands
+        return frozenset(op.index for value in operands for op in modular_ops(value, module))
+
+    scrambling = [op.index for op in module.ops if _scrambles(op)]
+    carried = [index for index in scrambling if index in behind(index)]
+    recurring = {*carried}
+    for index in carried:
+        recurring.update(other for other in behind(index) if index in behind(other))
     for op in module.ops if recurring else ():
-        if _computes(op, *_WRAPPING):
-            behind_op = (other for value in op.operands for other in modular_ops(value, module))
-            if any(other.index in recurring for other in behind_op):
-                recurring.add(op.index)
+        if _computes(op, *_WRAPPING) and not recurring.isdisjoint(behind(op.index)):
+            recurring.add(op.index)
     return frozenset(recurring)
 
 
