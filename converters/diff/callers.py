@@ -8,10 +8,9 @@ imports. Numbers in a launch are arguments or its grid, and are compared as such
 
 import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from pathlib import Path, PurePath
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import pyarrow as pa
@@ -46,8 +45,8 @@ class _Text:
 
     path: str
     tree: ast.Module
-    calls: frozenset[int] = frozenset()
-    launches: frozenset[int] = frozenset()
+    calls: set[int] = field(default_factory=set)
+    launches: set[int] = field(default_factory=set)
     is_module: bool = False
 
     @property
@@ -128,9 +127,11 @@ def _program(side: "Snapshot", kernels: Collection[str]) -> _Program:
             gaps.append(f"the text around {place}, which leads to a launch, was not recorded")
         for index, (file, frame) in enumerate(zip(files, frames, strict=False)):
             path, artifact, line = str(file["path"]), file["artifact"], frame["line"] or 0
-            text = texts.get((path, artifact)) or text_of(path, artifact)
-            launches = text.launches | ({line} if index == 0 else frozenset())
-            texts[path, artifact] = replace(text, calls=text.calls | {line}, launches=launches)
+            if (path, artifact) not in texts:
+                texts[path, artifact] = text_of(path, artifact)
+            texts[path, artifact].calls.add(line)
+            if index == 0:
+                texts[path, artifact].launches.add(line)
         for file in files[len(frames) :]:
             if file["path"] not in modules:
                 modules[file["path"]] = text_of(**file, is_module=True)
@@ -250,8 +251,8 @@ class _WithoutNumbers(ast.NodeTransformer):
 
 
 def _gaps(
-    text: _Text, known: Collection[str], kernels: Collection[str], roots: Collection[Path] = (),
-    modules: Mapping[str, _Text] = MappingProxyType({}), used: set[str] | None = None,
+    text: _Text, known: Collection[str], kernels: Collection[str], roots: Collection[Path],
+    modules: Mapping[str, _Text], used: set[str],
 ) -> Iterator[str]:  # fmt: skip
     """Yield what a text uses that was not recorded; programs import from `roots` first.
 
@@ -263,17 +264,16 @@ def _gaps(
             bound = alias.asname or alias.name.partition(".")[0]
             if bound in known or not _is_own(statement, alias.name, roots):
                 continue
-            found = _imported(text.path, statement, alias.name, roots, modules)
-            if found or (alias.name in kernels and alias.asname is None):
-                (used if used is not None else set()).update(found)
-            else:
+            files = _imported(text.path, statement, alias.name, roots, modules)
+            used.update(files)
+            if not files and (alias.name not in kernels or alias.asname is not None):
                 yield f"the text of {bound}, of {text.line(statement.lineno)}, was not recorded"
     for line, name in outside_uses(nodes, kernels):
         yield f"{text.line(line)} uses {name}"
 
 
 def _is_own(statement: ast.Import | ast.ImportFrom, name: str, roots: Collection[Path]) -> bool:
-    """Return whether a statement imports a module that is no library's."""
+    """Return whether a name is imported from the program's own modules, not from a library."""
     if isinstance(statement, ast.ImportFrom) and statement.level:
         return True
     full = statement.module or "" if isinstance(statement, ast.ImportFrom) else name

@@ -76,6 +76,7 @@ def _module_texts(folder: Path, _: int) -> tuple[RunningText, ...]:
     while (folder / "__init__.py").exists():
         folder = folder.parent
     texts: dict[str, RunningText] = {}
+    size = 0
     for module in list(sys.modules.values()):
         is_module = issubclass(type(module), ModuleType)
         names = object.__getattribute__(module, "__dict__") if is_module else {}
@@ -88,8 +89,8 @@ def _module_texts(folder: Path, _: int) -> tuple[RunningText, ...]:
         if text is None or not _is_what_ran(text, names, path):
             return ()
         content = text.encode()
+        size += 0 if path in texts else len(content)
         texts[path] = RunningText(path, content, content_hash(content))
-        size = sum(len(one.content) for one in texts.values())
         if len(texts) > _MOST_MODULES or size > _MODULE_BYTES:
             return ()
     return tuple(texts[path] for path in sorted(texts) if texts[path].content)

@@ -170,9 +170,7 @@ def test_change_is_known_to_precede_a_launch_only_if_one_must_follow(body, chang
         text = text.replace(*change) if is_new and change[0] else text
         text += f"\n{change[1]}" if is_new and not change[0] else ""
         calls = {number for number, line in enumerate(text.split("\n"), 1) if "called(" in line}
-        return _Program(
-            (_Text("run.py", ast.parse(text), frozenset({2, *calls}), frozenset({2})),), ""
-        )
+        return _Program((_Text("run.py", ast.parse(text), {2, *calls}, {2}),), "")
 
     sides = [program(body, is_new) for is_new in (False, True)]
 
@@ -255,7 +253,7 @@ def test_module_beside_the_program_hides_the_one_of_python(tmp_path, path, is_ow
 
 
 def gaps(text, roots=()):
-    return _gaps(_Text("run.py", _tree(text, {"scale"})), {"scale"}, {"scale"}, roots)
+    return _gaps(_Text("run.py", _tree(text, {"scale"})), {"scale"}, {"scale"}, roots, {}, set())
 
 
 def test_launches_without_stacks_are_not_known(tmp_path):
