@@ -23,7 +23,7 @@ class LaunchPositions:
     launches: Collection[int]
 
     def may_follow(self, changed: ast.stmt) -> bool:
-        """Return whether what a statement does may be used after the last launch."""
+        """Return whether the effect of a statement may be used after the last launch."""
         if id(changed) not in self._before:
             return True
         names = {*_changed_names(changed)}

@@ -132,7 +132,7 @@ def _is_set(node: ast.expr, parent: ast.AST | None) -> bool:
 
 
 def _is_orderless(node: ast.AST, parents: dict[int, ast.AST]) -> bool:
-    """Return whether what uses a set does not tell its order."""
+    """Return whether the use of a set gives the same result in each order of its elements."""
     parent = parents.get(id(node))
     if isinstance(parent, ast.Compare):
         return not isinstance(parent.ops[0], ast.Is | ast.IsNot)
@@ -148,5 +148,5 @@ def _is_orderless(node: ast.AST, parents: dict[int, ast.AST]) -> bool:
 
 
 def _is_statement(call: ast.AST | None, parents: dict[int, ast.AST]) -> bool:
-    """Return whether nothing uses the set that a method may return."""
+    """Return whether the result of a method of a set is unused, or used without its order."""
     return isinstance(parents.get(id(call)), ast.Expr) or _is_orderless(call or ast.Pass(), parents)

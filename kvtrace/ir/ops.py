@@ -437,8 +437,8 @@ def may_overflow(op: Op) -> bool:
     """
     if op.name not in ELEMENTWISE or op.name in _WITHIN_WIDTH:
         return op.name in CALLS
-    adds = operator_of(op) == "+"  # of two Booleans, too
-    return any((integer_bits(result.type) or 0) > (not adds) for result in op.results)
+    fewest = 1 if operator_of(op) == "+" else 2  # the sum of two Booleans may not fit one bit
+    return any((integer_bits(result.type) or 0) >= fewest for result in op.results)
 
 
 def address_of(op: Op) -> Value:

@@ -214,7 +214,7 @@ class Ideals(Shadows):
         return isinstance(value, WrappedNumber) and not self._differences.isdisjoint(value.origins)
 
     def _without_hash_wraps(self, op: Op, value: Any) -> Any:
-        """Return the value; of a wrapped hash of which an op takes a part, its actual number."""
+        """Return an operand, without its ideal number if `op` takes a part of a wrapped hash."""
         hashes = hashes_read_by(op, self.module) if isinstance(value, WrappedNumber) else ()
         return actual(value) if hashes and not value.origins.isdisjoint(hashes) else value
 

@@ -376,7 +376,7 @@ def _summary(result: DifferentResult) -> str:
 
 
 def _left_text(sides: Sequence[tuple[Trace, Run]], pair: LaunchOrder) -> str:
-    """Return that a launch may leave elements of a result as they were; "" if these are known."""
+    """Return the phrase that a launch may leave elements of a result as they were, or ""."""
     a, b, _ = pair
     labels: Mapping[int, str] = {}
     for arg in _differing_arguments(a, b, after=True):

@@ -133,7 +133,7 @@ class Boxing:
         return _is_boxed(condition)
 
     def _is_recorded(self, atom: Atom) -> bool:
-        """Return whether an atom is no symbol of an integer that is not known."""
+        """Return whether an atom has a known range or recorded contents, or is no symbol."""
         if not isinstance(atom, Symbol):
             return True
         if atom.kind == "content":
@@ -276,7 +276,7 @@ class Boxing:
 
 
 class _Selected:
-    """The part of an access that recorded integers decide, by the symbols that select these.
+    """The terms and conditions of an access with loaded, recorded integers: listed, not boxed.
 
     `offset` and `conditions` are the rest, which has none of these symbols.
     """

@@ -193,7 +193,7 @@ def _used(
 
 
 def _may_drop(values: Sequence[Value], access: Access, boxing: Boxing) -> bool:
-    """Return whether an op that is given values of a load, or made of them, may drop some lanes."""
+    """Return whether some op that computes with loaded values may drop lanes of the load."""
     reached = reached_from(boxing.bound.call.module, values)
     for op in boxing.bound.call.module.ops:
         operands = [value for value in op.operands if value.id in reached]

@@ -69,7 +69,7 @@ class Flags:
         self._reads: dict[Sharer, list[_Read]] = {}
 
     def order(self, one: Sharer, other: Sharer) -> NoConflict | None:
-        """Return that a flag orders these accesses of two programs, either one first, or None."""
+        """Return the outcome of a pair of accesses that a flag orders, either first; else None."""
         for earlier, later in ((one, other), (other, one)):
             if later not in self._reads:
                 self._reads[later] = list(self._reads_before(later))
@@ -79,7 +79,7 @@ class Flags:
         return None
 
     def _reads_before(self, later: Sharer) -> Iterator[_Read]:
-        """Yield the scalar reads of flags before an access, which sees that they have changed."""
+        """Yield the scalar reads of flags that must be set for a program to reach an access."""
         access = later.access
         atoms = access.active.atoms() | access.offset.atoms()
         for sharer in self._sharers if later.exact is not None else ():
@@ -112,7 +112,7 @@ class Flags:
         return isinstance(self._bound.prove(claim, given), Proven)
 
     def _is_set_after(self, earlier: Sharer, read: _Read, later: Sharer) -> bool:
-        """Return whether only programs that have done `earlier` release what `read` may read."""
+        """Return whether each write that `read` may see follows `earlier` in its program."""
         for write in self._sharers:
             if write.storage not in (None, read.sharer.storage) or not write.role.changes:
                 continue
@@ -125,7 +125,7 @@ class Flags:
         return True
 
     def _is_own(self, earlier: Sharer, write: Sharer, read: _Read, later: Sharer) -> bool:
-        """Return whether a write that `read` may read is one after `earlier`, by its program."""
+        """Return whether `read` sees a write only from the program of `earlier`, and after it."""
         is_replacing = write.role.kind == "store" or updates_by(write.role.op, EXCHANGE)
         if write.access.element_bytes != read.sharer.access.element_bytes or earlier.exact is None:
             return False
@@ -159,7 +159,7 @@ class Flags:
         return not question.is_lost and isinstance(decision, Proven)
 
     def _third_actor(self, write: Sharer, *axes: Symbol) -> Substitution:
-        """Return a renaming of the symbols of a write, for the program that does it."""
+        """Return the renaming of a write's symbols to those of a third program, which writes."""
         access, values = write.access, self._bound.summary.values
         number = values.get(write.role.op.operand("value").id)
         atoms = access.offset.atoms() | access.active.atoms() | set(axes)
@@ -184,7 +184,7 @@ class Flags:
 
 
 def _last_trip(loop: Loop) -> tuple[Substitution, Condition]:
-    """Return the replacement of a loop's trip by the last one, and what its end says."""
+    """Return the replacement of a loop's trip by the last one, and the condition that it ends."""
     last = loop.trips - 1
     at_last, at_end = Substitution({loop.trip: last}), Substitution({loop.trip: loop.trips})
     ends = ~loop.going_on.substitute(at_end)

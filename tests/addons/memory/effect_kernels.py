@@ -375,7 +375,7 @@ def chosen_while(x, out, flags, n, BLOCK: tl.constexpr):
 
 @triton.jit
 def own_after_choice(x, out, n, BLOCK: tl.constexpr):
-    """What it reads later is what it stored itself."""
+    """Each program reads what it stored itself."""
     lanes = tl.arange(0, BLOCK)
     values = tl.load(x + lanes)
     tl.store(out + lanes, tl.where(lanes < n, values + values, 0.0))
