@@ -21,7 +21,7 @@ through a barrier. A lane of a block acquires for its own thread alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import prod
 from typing import Final
 
@@ -29,9 +29,9 @@ import numpy as np
 from msgspec import Struct
 
 from kvtrace.ir import Block, Module, Op, Value
-from kvtrace.ir.flow import constant_of, counter_of, deciding
+from kvtrace.ir.flow import called, constant_of, counter_of, deciding, enclosing_ops
 from kvtrace.ir.model import attribute, once_per_module
-from kvtrace.ir.ops import KINDS, LOOPS, MEMORY, effect_of, operator_of
+from kvtrace.ir.ops import CALLS, KINDS, LOOPS, MEMORY, effect_of, operator_of
 from kvtrace.ir.types import TensorType
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.prover.digits import Common, are_apart
@@ -123,7 +123,9 @@ class Releases:
             return False
         if any(_is_tma(role.op) and role.kind == "load" for role in self._roles.values()):
             return False  # TMA reads after a fence of its own, which Triton does not emit
-        if any(self._overtakes(loop) for loop in loops_around(acquire)):
+        if any(
+            self._overtakes(loop) for op in self._with_calls(acquire) for loop in loops_around(op)
+        ):
             return False
         return not any(
             self._barriers.order.paths(acquire, role.op)
@@ -131,6 +133,15 @@ class Releases:
             and not self._is_scalar(role.op)
             for role in self._roles.values()
         )
+
+    def _with_calls(self, op: Op) -> Iterable[Op]:
+        """Return an op, the calls of the function that it is in, the calls of theirs, and so on."""
+        module, ops = self._bound.call.module, [op]
+        for inner in ops:
+            *_, function = enclosing_ops(inner)
+            calls = (other for other in module.ops if other.name in CALLS)
+            ops += [c for c in calls if called(c, module) is function and c not in ops]
+        return ops
 
     def _overtakes(self, loop: Op) -> bool:
         """Return whether loads of a loop may be moved before acquires in it, by pipelining.

@@ -186,8 +186,19 @@ def test_a_release_orders_what_a_barrier_on_the_way_has_ended(by_tma, number, an
     assert {verdict.verdict for verdict in judged if verdict.access == "store"} == answers
 
 
+@triton.jit(noinline=True)
+def wait_for(flag, number):
+    while tl.atomic_add(flag, 0, sem="acquire") < number:
+        pass
+
+
+@triton.jit(noinline=True)
+def wait_by_call(flag, number):
+    wait_for(flag, number)
+
+
 @triton.jit
-def waiting_in_loop(x, flag, own, sums, n, STAGES: tl.constexpr, BRANCH: tl.constexpr):
+def waiting_in_loop(x, flag, own, sums, n, STAGES: tl.constexpr, WAIT: tl.constexpr):
     lanes = tl.arange(0, 16)[:, None] * 16 + tl.arange(0, 16)[None, :]
     if tl.program_id(0) == 0:
         for i in range(n):
@@ -197,7 +208,11 @@ def waiting_in_loop(x, flag, own, sums, n, STAGES: tl.constexpr, BRANCH: tl.cons
     else:
         total = tl.zeros([16, 16], tl.float32)
         for i in tl.range(n, num_stages=STAGES):
-            if i % 2 == 0 or not BRANCH:
+            if WAIT == "call":
+                wait_for(flag, tl.minimum(i + 2, n))
+            elif WAIT == "call of call":
+                wait_by_call(flag, tl.minimum(i + 2, n))
+            elif i % 2 == 0 or WAIT == "loop":
                 while tl.atomic_add(flag, 0, sem="acquire") < tl.minimum(i + 2, n):
                     pass
             total = tl.dot(tl.load(own + i * 256 + lanes), tl.load(x + lanes), total)
@@ -205,15 +220,18 @@ def waiting_in_loop(x, flag, own, sums, n, STAGES: tl.constexpr, BRANCH: tl.cons
 
 
 @pytest.mark.parametrize(
-    ("stages", "branch", "answers"),
+    ("stages", "wait", "answers"),
     [
-        (1, True, {"proven"}),
-        (3, False, {"proven"}),  # a loop with a loop in its body is not pipelined
-        (3, True, {"unknown", "proven"}),  # its loads of later trips are moved over the branch
+        (1, "branch", {"proven"}),
+        (3, "loop", {"proven"}),  # a loop with a loop in its body is not pipelined
+        (3, "branch", {"unknown", "proven"}),  # its loads of later trips are moved over the branch
+        (1, "call", {"proven"}),
+        (3, "call", {"unknown", "proven"}),
+        (3, "call of call", {"unknown", "proven"}),
     ],
 )
-def test_a_wait_in_a_pipelined_loop_may_be_overtaken_by_loads(stages, branch, answers):
+def test_a_wait_in_a_pipelined_loop_may_be_overtaken_by_loads(stages, wait, answers):
     halves = {"x": tensor(256, dtype="fp16"), "own": tensor(1024, dtype="fp16")}
     given = {"flag": zeros(1), "sums": tensor(256, dtype="fp32"), "n": 4, **halves}
-    judged = judge(call(waiting_in_loop, (2,), **given, STAGES=stages, BRANCH=branch), ["race"])
+    judged = judge(call(waiting_in_loop, (2,), **given, STAGES=stages, WAIT=wait), ["race"])
     assert {verdict.verdict for verdict in judged if verdict.access == "store"} == answers
