@@ -262,7 +262,7 @@ def _gaps(
     for statement in (node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)):
         for alias in statement.names:
             bound = alias.asname or alias.name.partition(".")[0]
-            if bound in known or not _is_own(statement, alias.name, roots):
+            if bound in known or not _is_own(statement, alias.name, roots, modules):
                 continue
             files = _imported(text.path, statement, alias.name, roots, modules)
             used.update(files)
@@ -272,14 +272,21 @@ def _gaps(
         yield f"{text.line(line)} uses {name}"
 
 
-def _is_own(statement: ast.Import | ast.ImportFrom, name: str, roots: Collection[Path]) -> bool:
-    """Return whether a name is imported from the program's own modules, not from a library."""
+def _is_own(
+    statement: ast.Import | ast.ImportFrom, name: str, roots: Collection[Path],
+    modules: Collection[str],
+) -> bool:  # fmt: skip
+    """Return whether a name is imported from the program's own modules, not from a library.
+
+    All of a program's modules are recorded, or one without text tells that they are not.
+    """
     if isinstance(statement, ast.ImportFrom) and statement.level:
         return True
     full = statement.module or "" if isinstance(statement, ast.ImportFrom) else name
     top = full.partition(".")[0]
-    files = (root / f"{top}{end}" for root in roots for end in (".py", "/__init__.py"))
-    return top not in LIBRARIES or any(path.exists() for path in files)
+    folders = {base for root in roots for base in (root, *root.parents)}
+    files = {f"{base / top}{end}" for base in folders for end in (".py", "/__init__.py")}
+    return top not in LIBRARIES or not files.isdisjoint(modules)
 
 
 def _imported(

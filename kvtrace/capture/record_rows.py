@@ -63,7 +63,9 @@ def _launching_files(journal: Journal, frames: Sequence[Frame], keep: Source) ->
     return [
         {
             "path": text.path,
-            "artifact": journal.add_artifact("program", text.content, digest=text.sha256),
+            "artifact": journal.add_artifact("program", text.content, digest=text.sha256)
+            if text.content
+            else None,
         }
         for text in launching_files(frames, keep)
     ]

@@ -29,11 +29,11 @@ _RAW_TEXT: Final = re.compile(r"""(?<!\w)[rR]("{3}|'{3}|["'])(?:\\.|(?!\1).)*?\1
 
 
 class RunningText(NamedTuple):
-    """The kept text of what a code object runs: its file, text and SHA-256."""
+    """The kept text of what a code object runs: its file, text and SHA-256; "": not known."""
 
     path: str
-    content: bytes
-    sha256: str
+    content: bytes = b""
+    sha256: str = ""
 
 
 #: Texts by identity of the code and the setting `source`; the references tell whether that code
@@ -70,8 +70,9 @@ def launching_files(frames: Sequence[Frame], keep: Source) -> Iterator[RunningTe
 def _module_texts(folder: Path, _: int) -> tuple[RunningText, ...]:
     """Return the texts of all modules that were imported from a program's folder; cached.
 
-    They are whole, as any of their functions may be called. None is returned if one is not known,
-    or they are many. Their attributes are read without running code of a module's class.
+    They are whole, as any of their functions may be called. If one is not known, or they are many,
+    that one alone is returned, without text. Their attributes are read without running code of a
+    module's class.
     """
     while (folder / "__init__.py").exists():
         folder = folder.parent
@@ -87,13 +88,13 @@ def _module_texts(folder: Path, _: int) -> tuple[RunningText, ...]:
             continue
         text = _file_text(path)
         if text is None or not _is_what_ran(text, names, path):
-            return ()
-        content = text.encode()
+            return (RunningText(path),)
+        content = text.encode() or b"\n"  # an artifact is not empty
         size += 0 if path in texts else len(content)
         texts[path] = RunningText(path, content, content_hash(content))
         if len(texts) > _MOST_MODULES or size > _MODULE_BYTES:
-            return ()
-    return tuple(texts[path] for path in sorted(texts) if texts[path].content)
+            return (RunningText(path),)
+    return tuple(texts[path] for path in sorted(texts))
 
 
 def _is_what_ran(text: str, names: dict[str, object], path: str) -> bool:

@@ -1,6 +1,7 @@
 """Values given to launches: programs of equal text, or a line that hands over something else."""
 
 import ast
+from pathlib import Path
 from types import CodeType
 
 import pytest
@@ -241,19 +242,30 @@ def test_usual_calls_take_nothing_from_outside(line):
     assert list(gaps(HEAD + line + LAUNCH)) == []
 
 
-@pytest.mark.parametrize(("path", "is_own"), [("colorsys.py", True), ("bdb/__init__.py", True),
-                                              ("package/colorsys.py", False)])  # fmt: skip
-def test_module_beside_the_program_hides_the_one_of_python(tmp_path, path, is_own):
-    (tmp_path / path).parent.mkdir(exist_ok=True)
-    (tmp_path / path).write_text("")
+@pytest.mark.parametrize(
+    ("path", "is_own"),
+    [
+        ("/w/colorsys.py", True),
+        ("/w/bdb/__init__.py", True),
+        ("/w/package/colorsys.py", False),
+        ("/w/colorsys_of.py", False),
+    ],
+)
+def test_recorded_module_beside_the_program_hides_the_one_of_python(tmp_path, path, is_own):
+    text = "import bdb, colorsys\n" + HEAD + LAUNCH
+    used = set()
+    modules = {path: _Text(path, ast.parse("A = 1"), is_module=True)}
 
-    found = list(gaps("import bdb, colorsys\n" + HEAD + LAUNCH, {tmp_path}))
+    found = list(gaps(text, {Path("/w")}, modules, used))  # no matter what is on this machine
+    sides = [[("/w/run.py", "<module>", 17, text), (path, "", 0, f"A = {n}\n")] for n in (1, 2)]
 
-    assert [reason[-16:] for reason in found] == ["was not recorded"] * is_own
+    assert (found, used) == ([], {path} if is_own else set())
+    assert evidence(tmp_path, *sides)[0] == ("not known" if is_own else "yes")
 
 
-def gaps(text, roots=()):
-    return _gaps(_Text("run.py", _tree(text, {"scale"})), {"scale"}, {"scale"}, roots, {}, set())
+def gaps(text, roots=(), modules=None, used=None):
+    own = _Text("run.py", _tree(text, {"scale"}))
+    return _gaps(own, {"scale"}, {"scale"}, roots, modules or {}, set() if used is None else used)
 
 
 def test_launches_without_stacks_are_not_known(tmp_path):
@@ -405,13 +417,26 @@ def test_a_module_is_recorded_if_it_is_what_was_imported(tmp_path, monkeypatch):
     exec(code, {})
     frames = [Frame(path, 1, 1, "<module>", code)]
 
-    found = [text.path for text in launching_files(frames, "used")]
+    found = [(text.path, text.content) for text in launching_files(frames, "used")]
     running_texts._module_texts.cache_clear()
     (tmp_path / "beside_it.py").write_text("def f(): return 2\n")
-    changed = [text.path for text in launching_files(frames, "used")]
+    changed = [(text.path, text.content) for text in launching_files(frames, "used")]
 
-    assert found == [path, str(tmp_path / "beside_it.py")]
-    assert changed == [path]
+    beside = str(tmp_path / "beside_it.py")
+    assert found == [(path, b"import beside_it\n"), (beside, b"def f(): return 1\n")]
+    assert changed == [found[0], (beside, b"")]
+
+
+def test_module_whose_text_is_not_known_is_named(tmp_path):
+    frames = [("/w/run.py", "<module>", HEAD.count("\n") + 1, HEAD + LAUNCH)]
+    before, after = frames, [*frames, ("/w/json.py", "", 0, "")]
+
+    word, text = evidence(tmp_path, before, after)
+
+    assert (word, text.rpartition(": ")[2]) == (
+        "not known",
+        "the text of /w/json.py was not recorded",
+    )
 
 
 @pytest.mark.parametrize(
