@@ -371,6 +371,10 @@ READING: Final = named(lambda row: row.effect in ("load", "atomic"))
 """Ops that return contents of memory."""
 WRITING: Final = named(lambda row: row.effect in ("store", "atomic"))
 MEMORY: Final = READING | WRITING
+DESCRIBING: Final = named(
+    lambda row: row.kind is Kind.ADDRESS and row.has("pointer") and row.operator != "+"
+)
+"""Ops that make descriptors and block pointers, whose numbers are scalars."""
 FILLING: Final = named(
     lambda row: row.effect == "load" and row.has("other") and not row.has("shared")
 )

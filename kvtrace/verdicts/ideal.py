@@ -13,6 +13,8 @@ j)` shows the wrap; `load(x + (j - 1))` does not, as both numbers agree again.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import and_
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -49,6 +51,7 @@ from kvtrace.ir.model import attribute, once_per_module
 from kvtrace.ir.ops import (
     BRANCHES,
     COMBINING,
+    DESCRIBING,
     ELEMENTWISE,
     FILLING,
     SIGNED,
@@ -352,6 +355,12 @@ class Ideals(Shadows):
             if unseen:
                 self.seen.hidden.add(op.index)
             operands = run(values, scope)
+            if op.name in DESCRIBING and not is_unknown(operands[0]):
+                base, *operands = operands
+                if isinstance(base, WrappedNumber):
+                    result = op.results[0]
+                    offsets = _with_axes(base.shadow, result)
+                    values[result.id] = self.kind(values[result.id], offsets, base.origins)
             if decides or op.name in _BITCASTS:
                 self.seen.lose(operands)
 
@@ -374,10 +383,15 @@ class Ideals(Shadows):
             if mask is not None:
                 active = values[mask.id]
                 self.seen.use(op, mask, active, scope, "mask")
-            self.seen.use(op, pointer, values[pointer.id], scope, "address", active=active)
+            address: Any = values[pointer.id]
+            if positions and isinstance(address, WrappedNumber):
+                active = _reaches_any(op, values, positions)
+            self.seen.use(op, pointer, address, scope, "address", active=active)
             for axis, value in enumerate(positions):
-                reaches = _reaches(op, values, axis, value)
-                self.seen.use(op, value, values[value.id], scope, "address", active=reaches)
+                number = values[value.id]
+                shown = isinstance(number, WrappedNumber)
+                reaches = _reaches(op, values, axis, value) if shown else True
+                self.seen.use(op, value, number, scope, "address", active=reaches)
             if stored is not None:
                 kind, number = _kind_of_tensor(values[pointer.id], scope), values[stored.id]
                 purpose: Purpose = "signed index" if signed and kind == "i" else "index"
@@ -420,16 +434,28 @@ def _reaches(op: Op, values: list[Any], axis: int, value: Value) -> Any:
     """
     position, target = values[value.id], op.operand("descriptor")
     extents = descriptor_of(actual(values[target.id])).shape
-    if not isinstance(position, WrappedNumber) or is_unknown(position):
-        return True
-    if not extents or is_unknown(extents[axis]):
+    if not extents or is_unknown(position) or is_unknown(extents[axis]):
         return Unknown(frozenset())
     type_, block = value_type(value.type), value_type(target.type).shape[axis]
     end = to_array(extents[axis], replace(type_, shape=()))
     end = end.reshape(-1, *(1 for _ in type_.shape))
-    ideal, plain = position.shadow, ideal_numbers(position.actual, type_)
-    insides = [(number > -block) & (number < end) for number in (ideal, plain)]
-    return np.asarray(insides[0] | insides[1], np.bool_)
+    both = (ideal_numbers(number, type_) for number in (position, actual(position)))
+    ideal, plain = ((number > -block) & (number < end) for number in both)
+    return np.asarray(ideal | plain, np.bool_)
+
+
+def _reaches_any(op: Op, values: list[Any], positions: Sequence[Value]) -> Any:
+    """Return whether some of a block is inside its descriptor's extents of all axes."""
+    reaches = [_reaches(op, values, axis, value) for axis, value in enumerate(positions)]
+    if any(map(is_unknown, reaches)):
+        return Unknown(frozenset())
+    inside = reduce(and_, (reach.reshape(len(reach), -1).any(1) for reach in reaches))
+    return _with_axes(inside, op.operand("descriptor"))
+
+
+def _with_axes(numbers: Array, block: Value) -> Array:
+    """Return numbers of programs with an axis of one lane for each axis of a descriptor's block."""
+    return numbers.reshape(-1, *(1 for _ in value_type(block.type).shape))
 
 
 def _is_number(value: Value) -> bool:

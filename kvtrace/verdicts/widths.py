@@ -33,6 +33,7 @@ from kvtrace.ir.ops import (
     BRANCHES,
     CALLS,
     COMBINING,
+    DESCRIBING,
     FUNCTIONS,
     GIVEN,
     LOOPS,
@@ -40,7 +41,6 @@ from kvtrace.ir.ops import (
     READING,
     SIGNED,
     SPREADING,
-    Kind,
     address_of,
     computing,
     mask_of,
@@ -75,10 +75,6 @@ _WIDTH_SENSITIVE: Final = _UNSIGNED | named(lambda row: row.reading == "signed")
 """Ops whose result differs if an operand has wrapped around."""
 #: Ops of a reduction whose result is right modulo 2^n even if elements have wrapped around.
 _MODULAR_COMBINING: Final = MODULAR & computing("+", "*", "&", "|", "^")
-#: Ops that make descriptors and block pointers, whose numbers are scalars.
-_MAKES_DESCRIPTOR: Final = named(
-    lambda row: row.kind is Kind.ADDRESS and row.has("pointer") and row.operator != "+"
-)
 
 
 class Use(Struct, frozen=True, eq=False):
@@ -318,7 +314,7 @@ class _UseSearch:
             self._trace(op.operand("offset"), lanes, purpose, by=op)
         elif name in LOOPS or name in BRANCHES:
             self._trace_forwarded(value, op, lanes, purpose)
-        elif name in _MAKES_DESCRIPTOR:
+        elif name in DESCRIBING:
             for operand in op.operands:
                 self._trace(operand, (), "mask" if integer_bits(operand.type) else purpose, by=op)
         elif name in COMBINING and _combining_op_name(op) in _MODULAR_COMBINING:

@@ -19,6 +19,7 @@ from kvtrace.evaluate.sums import COMPARISONS
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.evaluate.values import (
     Array,
+    Descriptor,
     Pointer,
     PointerChoice,
     ShadowedValue,
@@ -226,15 +227,15 @@ class WrappedNumber(ShadowedValue, frozen=True):
     """A value that differs from its ideal number because an integer wrapped around.
 
     The shadow is the ideal number, an array of int64, of Python's integers or of Booleans (of a
-    pointer: byte offsets; of a sum of Booleans: how many are true). `origins` are the indices of
-    the ops that wrapped around.
+    pointer or a descriptor's base: byte offsets; of a sum of Booleans: how many are true).
+    `origins` are the indices of the ops that wrapped around.
     """
 
     origins: frozenset[int]
 
     @classmethod
     def shadow_of(cls, value: Any, type_: ValueType) -> Array:
-        """Return a value's ideal numbers; of pointers, the ideal byte offsets."""
+        """Return a value's ideal numbers; of pointers and descriptors, the ideal byte offsets."""
         if isinstance(value, WrappedNumber):
             return value.shadow
         rank = len(type_.shape) + 1
@@ -245,6 +246,8 @@ class WrappedNumber(ShadowedValue, frozen=True):
             return np.where(value.condition, if_true, if_false)
         if isinstance(value, Pointer):
             return offset_array(value.offset, rank)
+        if isinstance(value, Descriptor):
+            return offset_array(value.base.offset, 1).reshape(-1, *(1 for _ in type_.shape))
         array = to_array(value, type_)
         return array if array.dtype == np.bool_ else array.astype(np.int64, copy=False)
 

@@ -447,6 +447,28 @@ def block_row(out, rows, factor, at, LOADS: tl.constexpr):
 
 
 @triton.jit
+def head_row(x, out, head, factor, rows):
+    tile = tl.make_tensor_descriptor(x + head * factor, [rows, 64], [64, 1], [8, 16])
+    tl.store(out + tl.arange(0, 16), tl.sum(tile.load([0, 0]), 0))
+
+
+@pytest.mark.parametrize(
+    ("changed", "answer"),
+    [
+        ({"head": 65, "rows": 0}, "proven"),  # nothing is read
+        ({"head": 65}, "violation"),  # 2^26 in place of 65 * 2^26
+        ({"head": 3}, "proven"),
+        ({"head": 33}, "violation"),  # before the tensor
+    ],
+)
+def test_a_wrap_in_a_descriptors_base_is_found_where_the_descriptor_reads(changed, answer):
+    tensors = {"x": tensor(70, 2**26), "out": tensor(16)}
+    found = answers(call(head_row, (1,), **tensors, **{"factor": 2**26, "rows": 64} | changed))
+
+    assert max(found, key=["proven", "unknown", "violation"].index) == answer
+
+
+@triton.jit
 def block_rows(out, at, factor):
     rows = (tl.arange(0, 8) + at) * factor
     tile = tl.make_tensor_descriptor(out, [64, 64], [64, 1], [1, 16])
