@@ -27,19 +27,16 @@ from kvtrace.addons.memory.digit_forms import (
     existing,
     in_digits,
 )
-from kvtrace.evaluate.types import value_type
 from kvtrace.ir import Module, Op, Value
 from kvtrace.ir.feeding import feeding, feeding_values
 from kvtrace.ir.flow import constant_of
+from kvtrace.ir.types import integer_bits
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.conditions import (
-    FALSE,
-    TRUE,
     AtLeast,
     Condition,
     conjunction,
-    equal,
     in_order,
 )
 from kvtrace.symbolic.functions import ways
@@ -52,10 +49,8 @@ from kvtrace.verdicts.contents.read_values import Reading, TooLarge
 
 _Formula = TypeVar("_Formula", Term, Condition)
 
-#: The Boolean that, as one operand, keeps the other one.
-_NEUTRAL: Final = {"arith.andi": True, "arith.ori": False}
-#: Ops of integers that are 0 where an operand is 0, whatever the other one is.
-_ZEROED: Final = ("arith.andi", "arith.muli")
+#: Ops of integers of which one operand may decide what becomes of the other one.
+_CHOOSING: Final = ("arith.andi", "arith.ori", "arith.muli")
 
 
 def _is_boxed(condition: Condition) -> bool:
@@ -98,33 +93,6 @@ class Boxing:
                 elif atom.kind in KINDS:
                     yield atom, Symbol(atom.kind, atom.key, low, high).term
 
-    def chosen(self, choice: Op, value: Value, access: Access) -> Condition | None:
-        """Return the condition that a choice keeps a value of an access, lane by lane.
-
-        `choice` is an op that `is_choice`. None where the condition is not known in the access's
-        lanes and trips of loops.
-        """
-        deciding = _deciding(choice, value)
-        if deciding is None:
-            return TRUE
-        if not self.has_ideal_choices:
-            return None
-        condition, kept_if = deciding
-        formula = self.bound.summary.values.get(condition.id)
-        if isinstance(formula, Term):
-            formula = ~equal(formula)
-        if isinstance(formula, Condition):
-            formula = self.of_call(formula if kept_if else ~formula)
-            if formula in (TRUE, FALSE):
-                return formula
-        place = None if choice.block is None else self.bound.summary.places.get(choice.block)
-        is_lane_by_lane = value_type(value.type).shape == access.shape
-        if not isinstance(formula, Condition) or not is_lane_by_lane or access.calls:
-            return None
-        if place is None or place.loops != access.loops:
-            return None
-        return formula if self.is_known(formula) else None
-
     def is_known(self, condition: Condition) -> bool:
         """Return whether a condition is about digits, or about integers that were recorded."""
         atoms = condition.atoms()
@@ -166,11 +134,6 @@ class Boxing:
             if tensor.dtype[0] in "iu" and tensor.storage not in changed
         )
         return f", by the data of {', '.join(names)}" if names else ""
-
-    @cached_property
-    def has_ideal_choices(self) -> bool:
-        """No integer wraps around that decides what a choice keeps."""
-        return self.bound.are_ideal(deciding_values(self.bound.call.module))
 
     def touched(
         self, access: Access, active: Condition, *, by_contents: bool = True
@@ -334,49 +297,27 @@ def _is_content(atom: Atom) -> bool:
     return isinstance(atom, Symbol) and atom.kind == "content"
 
 
-def is_choice(op: Op) -> bool:
-    """Return whether an op may drop an operand: a select, a mask of integers, "and" or "or"."""
-    if op.name == "arith.select":
-        return True
-    if op.name in _NEUTRAL and value_type(op.results[0].type).element.kind == "b":
-        return True
-    return op.name in _ZEROED
-
-
 def deciding_values(module: Module) -> Iterator[Value]:
-    """Yield the Booleans that decide what choices of a kernel keep."""
-    for op in filter(is_choice, module.ops):
-        for value in op.operands:
-            deciding = _deciding(op, value)
-            if deciding is not None and value_type(deciding[0].type).element.kind == "b":
-                yield deciding[0]
+    """Yield the Booleans that decide what choices of a kernel keep.
 
-
-def _deciding(choice: Op, value: Value) -> tuple[Value, bool] | None:
-    """Return what decides whether a choice keeps a value, and the Boolean for which it does.
-
-    An integer keeps it where it is not 0. None: the choice keeps it, or it decides itself.
+    A choice is a select, "and" or "or", or a mask of integers.
     """
-    if choice.name == "arith.select":
-        condition = choice.operand("condition")
-        first, second = choice.operand("first") is value, choice.operand("second") is value
-        return None if value is condition or first is second else (condition, first)
-    others = [operand for operand in choice.operands if operand is not value]
-    if not others:
-        return None
-    if value_type(value.type).element.kind == "b":
-        return others[0], _NEUTRAL[choice.name]
-    return _nonzero_if(others[0]) or others[0], True
+    for op in module.ops:
+        if op.name == "arith.select":
+            yield op.operand("condition")
+        elif op.name in _CHOOSING:
+            yield from filter(None, map(_nonzero_if, op.operands))
 
 
 def _nonzero_if(value: Value) -> Value | None:
-    """Return the Boolean without which an integer is 0: of a mask that was made an integer."""
+    """Return the Boolean without which an integer is 0: itself, or a mask made an integer."""
     op = value.owner
+    if integer_bits(value.type) == 1:
+        return value
     if not isinstance(op, Op):
         return None
     if op.name in ("arith.extui", "arith.extsi"):
-        (source,) = op.operands
-        return source if value_type(source.type).element.kind == "b" else _nonzero_if(source)
+        return _nonzero_if(op.operands[0])
     if op.name == "arith.subi" and constant_of(op.operands[0]) == 0:
         return _nonzero_if(op.operands[1])
     if op.name == "arith.select" and constant_of(op.operand("second")) == 0:

@@ -1,11 +1,9 @@
 """Uses of what a call reads of a storage: reads that matter, and values that are only copied.
 
 Kernels often load whole blocks and mask only their stores: what is read in the padding is dropped.
-A loaded element that flows through elementwise ops alone matters only in the lanes that a choice
-(`tl.where`, `&` and `|` of Booleans, `&` and `*` of integers) or a store of the same shape keeps,
-and where no later store of the program replaces it. Where lanes are moved or combined,
-`symbolic.undefined` says which of them come to a store, an address, a mask or a branch. Of an
-integer, only the bytes matter of which some bit does. Anything else counts as a use of all lanes.
+`symbolic.undefined` says which loaded lanes come to a store, an address, a mask or a branch; what a
+later store of the program replaces does not matter. Of an integer, only the bytes matter of which
+some bit does.
 
 A value that is stored unchanged, or cast, is no use: what nobody wrote stays unwritten in the copy
 (`carried_values.py`), as in the copies that operators of torch make.
@@ -15,21 +13,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace
 
 from kvtrace.addons.memory.access_bytes import TouchedBytes
-from kvtrace.addons.memory.boxed_accesses import Boxing, is_choice
+from kvtrace.addons.memory.boxed_accesses import Boxing
 from kvtrace.addons.memory.digit_forms import NoBoxes, cases_of
 from kvtrace.addons.memory.first_reads import may_precede, others_may_store
 from kvtrace.addons.memory.states import Effect
-from kvtrace.ir import Op, Value
-from kvtrace.ir.flow import Flow, constant_of, flow_of, forward
-from kvtrace.ir.model import number_of
-from kvtrace.ir.ops import KINDS, Kind, effect_of, operator_of
-from kvtrace.ir.types import integer_bits, shape_of
-from kvtrace.ir.updates import data_of
+from kvtrace.ir import Module, Value
+from kvtrace.ir.flow import constant_of, flow_of
+from kvtrace.ir.ops import effect_of, operator_of
+from kvtrace.ir.types import integer_bits
 from kvtrace.metrics.byte_ranges import NOTHING, ByteRanges, TooManyRanges
 from kvtrace.symbolic.conditions import (
     FALSE,
@@ -45,15 +41,12 @@ from kvtrace.symbolic.conditions import (
 from kvtrace.symbolic.functions import Choice
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.taint import reached_from
-from kvtrace.symbolic.terms import Substitution, lane
-from kvtrace.symbolic.undefined.flow import Taints, marker, places_in
+from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term
+from kvtrace.symbolic.undefined.flow import Sink, Taints, deciding_values, marker, places_in
 
 if TYPE_CHECKING:
-    from collections.abc import Set
-
     from kvtrace.addons.memory.effects import StorageEffect
 
-_COMBINING: Final = (Kind.REDUCTION, Kind.SCAN)
 _DROPPED: Final = "what is computed of it may drop what nobody wrote"
 _SAME_LAUNCH: Final = "other programs of the same launch store it, perhaps before it is read"
 
@@ -84,21 +77,24 @@ def used_effect(boxing: Boxing, effect: StorageEffect) -> tuple[Effect, ByteRang
     """
     call, surely, perhaps = boxing.bound.call, NOTHING, NOTHING
     copies: list[Copying] = []
+    within = [a for a in boxing.accesses if a.argument in (None, *effect.args)]
     try:
-        within = [a for a in boxing.accesses if a.argument in (None, *effect.args)]
         reads = [a for a in within if a.kind != "store" and not _is_own(a, within, boxing)]
         is_one = len({access.op for access in reads}) == 1
         for access in reads:
             stores = (other for other in within if other.kind != "load")
             is_first = is_one or not any(_may_follow(access, s, boxing) for s in stores)
-            used, may_be_used = _used(access, boxing, effect.size, copies, is_first=is_first)
+            used, may_be_used = _used(access, boxing, effect, copies, is_first=is_first)
+            if is_one and not boxing.is_known(access.active):
+                uses = (use for use in uses_of(access, boxing) if not use.is_copy)
+                used = effect.reads if any(use.takes_all(access) for use in uses) else used
             surely |= used if is_first else used - effect.may_write
             perhaps |= may_be_used
         may_read = effect.may_read & perhaps
     except (NoBoxes, TooManyRanges):
-        loads = (a for a in boxing.accesses if a.argument in (None, *effect.args))
-        is_dropped = any(_may_drop(load.op.results, load, boxing) for load in loads)
-        surely, may_read, copies = NOTHING if is_dropped else effect.reads, effect.may_read, []
+        loads = [access for access in within if effect_of(access.op) == "load"]
+        is_used = all(any(use.takes_all(a) for use in uses_of(a, boxing)) for a in loads)
+        surely, may_read, copies = effect.reads if is_used else NOTHING, effect.may_read, []
     first, reason = effect.reads, effect.reason or f"{_DROPPED}{boxing.missing_choices}"
     if first & effect.may_write and others_may_store(call, effect.args):
         first, reason = first - effect.may_write, _SAME_LAUNCH
@@ -145,108 +141,53 @@ def _may_follow(read: Access, store: Access, boxing: Boxing) -> bool:
 
 
 def _used(
-    access: Access, boxing: Boxing, size: int, copies: list[Copying], *, is_first: bool
+    access: Access, boxing: Boxing, effect: StorageEffect, copies: list[Copying], *, is_first: bool
 ) -> tuple[ByteRanges, ByteRanges]:
     """Return the bytes of the lanes whose values are surely used, and of those that may be.
 
     What is only copied is added to `copies`.
     """
     if effect_of(access.op) != "load":
-        active = boxing.touched(access, access.active).listed(size)
+        active = boxing.touched(access, access.active).listed(effect.size)
         return active, active
     whole, access = access, _narrowed(access, boxing)
     skipped_bytes = (access.offset - whole.offset).constant or 0
-    uses = list(uses_of(access, boxing))
-    computed = {use.store.op for use in uses if use.store is not None and not use.is_copy}
-    copied = [use for use in uses if use.store is not None and use.store.op not in computed]
-    kept = [
-        disjunction(conjunction((condition, use.reached)) for use, condition in conditions)
-        for conditions in (
-            [(use, use.surely) for use in uses if use not in copied],
-            [
-                (use, use.perhaps)
-                for use in uses
-                if use not in copied or (use.store and _is_read_again(use.store, boxing))
-            ],
-        )
-    ]
-    used, may_be_used = (
-        boxing.touched(access, conjunction((access.active, condition))).listed(size)
-        for condition in kept
-    )
-    taints = Taints(boxing.bound.summary, access)
-    is_followed = not access.calls and taints.are_followed
-    if used and is_followed and any(use.store is None for use in uses):
-        copying = {use.store.op for use in copied if use.store}
-        try:
-            surely, perhaps = _used_across(access, boxing, taints, copying)
-            used, may_be_used = used & surely.listed(size), may_be_used & perhaps.listed(size)
-        except (NoBoxes, TooManyRanges):
-            values = [use.value for use in uses if use.value is not None]
-            used = NOTHING if _may_drop(values, access, boxing) else used
-    copies += [
-        Copying(access, skipped_bytes, use.store, use.surely, use.perhaps, use.stays, is_first)
-        for use in copied
-        if use.store
-    ]
-    return used, may_be_used
-
-
-def _may_drop(values: Sequence[Value], access: Access, boxing: Boxing) -> bool:
-    """Return whether some op that computes with loaded values may drop lanes of the load."""
-    reached = reached_from(boxing.bound.call.module, values)
-    for op in boxing.bound.call.module.ops:
-        operands = [value for value in op.operands if value.id in reached]
-        if operands and (
-            op.name not in KINDS
-            or (is_choice(op) and any(boxing.chosen(op, v, access) is not TRUE for v in operands))
-            or KINDS[op.name].kind in (Kind.PICKED, Kind.SCAN, Kind.COUNT)
-            or operator_of(op) == "split"
-            or any(a.op is op and a.active != _running(a) for a in boxing.accesses)
-        ):
-            return True
-    return False
-
-
-def _running(access: Access) -> Condition:
-    return conjunction(loop.running for loop in access.loops)
-
-
-def _used_across(
-    access: Access, boxing: Boxing, taints: Taints, copying: Set[Op]
-) -> tuple[TouchedBytes, TouchedBytes]:
-    """Return the bytes of a load by what becomes of its lanes where ops move or combine them.
-
-    They are surely used, or may be; raise NoBoxes if it is not known. Stores of `copying` are no
-    uses.
-    """
-    surely, perhaps = TouchedBytes(), TouchedBytes()
-    if not boxing.has_ideal_choices:
-        raise NoBoxes("an integer of a choice may wrap around")
-    for sink in taints.sinks():
-        if sink.use == "value" and sink.op in copying:
-            continue
-        place = sink.place
-        reached = place.active if isinstance(place, Access) else place.reached
-        shape = place.shape if isinstance(place, Access) else ()
-        if reached is not TRUE and not boxing.is_ideal(place):
-            raise NoBoxes("an integer of a place may wrap around")
-        possibly = boxing.of_call(sink.undefined.possibly)
-        for case in cases_of(map(_without_choice, possibly.conjuncts())):
-            marks = [part for part in case if isinstance(part, Opaque) and _marks(part, access)]
-            if not marks:
-                perhaps.include(boxing.touched(access, access.active))
+    used, may_be_used = TouchedBytes(), TouchedBytes()
+    for use in uses_of(access, boxing):
+        if use.is_copy and use.store is not None:
+            copies.append(
+                Copying(
+                    access, skipped_bytes, use.store, use.surely, use.perhaps, use.stays, is_first
+                )
+            )
+            if not _is_read_again(use.store, boxing):
                 continue
-            moved = Substitution(dict(zip(places_in(access), marks[0].at, strict=True)))
-            offset = boxing.of_call(moved(access.offset))
-            source = replace(access, offset=offset, shape=shape, loops=place.loops)
-            others = [part for part in case if part not in marks]
-            active = boxing.of_call(access.active.substitute(moved))
-            lanes = [active, boxing.of_call(reached), *others]
-            known = [part for lane in lanes for part in lane.conjuncts() if boxing.is_known(part)]
-            perhaps.include(boxing.touched(source, conjunction(known)))
-            if len(marks) == 1 and all(map(boxing.is_known, lanes)):
-                surely.include(boxing.touched(source, conjunction(lanes)))
+        surely, perhaps = _bytes(use, access, boxing)
+        may_be_used.include(perhaps)
+        if not use.is_copy:
+            used.include(surely)
+    return used.listed(effect.size), may_be_used.listed(effect.size)
+
+
+def _bytes(use: Use, access: Access, boxing: Boxing) -> tuple[TouchedBytes, TouchedBytes]:
+    """Return the bytes of a load that are surely used by a sink, and those that may be."""
+    surely, perhaps, place = TouchedBytes(), TouchedBytes(), use.sink.place
+    reached = conjunction((place.active if isinstance(place, Access) else place.reached, use.stays))
+    cases = use.cases if reached is TRUE or boxing.is_ideal(place) else (_ANYWHERE,)
+    for at, lanes, is_whole in cases:
+        if at is None:
+            perhaps.include(boxing.touched(access, access.active))
+            continue
+        moved = Substitution(dict(zip(places_in(access), at, strict=True)))
+        source = replace(
+            access, offset=boxing.of_call(moved(access.offset)), loops=place.loops,
+            shape=place.shape if isinstance(place, Access) else (),
+        )  # fmt: skip
+        parts = boxing.of_call(access.active.substitute(moved)), boxing.of_call(reached), lanes
+        known = [part for one in parts for part in one.conjuncts() if boxing.is_known(part)]
+        perhaps.include(boxing.touched(source, conjunction(known)))
+        if is_whole and all(map(boxing.is_known, parts)):
+            surely.include(boxing.touched(source, conjunction(parts)))
     return surely, perhaps
 
 
@@ -260,119 +201,148 @@ def _without_choice(part: Condition) -> Condition:
     return part
 
 
-def _marks(part: Opaque, access: Access) -> bool:
-    return part.key == marker(access).key
+class Case(NamedTuple):
+    """Lanes of a sink that get an element of a load.
+
+    `at` has the element's lanes and trips, by those of the sink; None: any element. `lanes` is what
+    is known of the condition, `is_whole` whether that is all of it.
+    """
+
+    at: tuple[Term, ...] | None
+    lanes: Condition = TRUE
+    is_whole: bool = False
+
+
+_ANYWHERE: Final = Case(None)
 
 
 class Use(NamedTuple):
-    """A use of a load's lanes, and the conditions that a lane's value comes there and stays.
+    """A sink that a load's values come to, and in which cases.
 
-    `store` has the same lanes, lane by lane; None: any other use. A choice whose condition is not
-    known keeps no lane `surely`, and each one `perhaps`. `is_copy`: nothing is computed of it.
-    `stays`: no later store of the program replaces it. `value` is what is used without a store.
+    `store` has the same lanes, lane by lane; None: any other use. `is_copy`: nothing is computed of
+    the values. `stays` is where no later store of the program replaces them.
     """
 
+    sink: Sink
+    cases: tuple[Case, ...]
     store: Access | None
-    surely: Condition
-    perhaps: Condition
     is_copy: bool
     stays: Condition = TRUE
-    value: Value | None = None
+
+    @property
+    def surely(self) -> Condition:
+        """The condition that a lane of the store gets the load's value."""
+        return disjunction(case.lanes for case in self.cases if case.is_whole)
+
+    @property
+    def perhaps(self) -> Condition:
+        """The condition without which a lane does not get it."""
+        return disjunction(case.lanes for case in self.cases)
 
     @property
     def reached(self) -> Condition:
         """The condition that a lane is active in the store, and stays."""
         return TRUE if self.store is None else self.store.active & self.stays
 
+    def takes_all(self, access: Access) -> bool:
+        """Return whether each element that the load reads comes there."""
+        place, places = self.sink.place, places_in(access)
+        reached = place.active if isinstance(place, Access) else place.reached
+        return set(reached.conjuncts()) <= set(access.active.conjuncts()) and any(
+            at is not None and is_whole and lanes is TRUE and len(set(at)) == len(at)
+            and all(_is_any(term, symbol) for term, symbol in zip(at, places, strict=True))
+            for at, lanes, is_whole in self.cases
+        )  # fmt: skip
+
+
+def _is_any(term: Term, symbol: Symbol) -> bool:
+    """Return whether a term is a symbol with the range of another one."""
+    atom = _only_atom(term)
+    return isinstance(atom, Symbol) and (atom.low, atom.high) == (symbol.low, symbol.high)
+
+
+def _only_atom(term: Term) -> Atom | None:
+    """Return the atom that a term is; None: it is a sum or a product."""
+    constant, atoms = term.affine() or (1, {})
+    return next(iter(atoms)) if not constant and [*atoms.values()] == [1] else None
+
 
 def uses_of(access: Access, boxing: Boxing) -> Iterator[Use]:
     """Yield the uses of the values of a load's lanes."""
-    stores = {store.op: store for store in boxing.accesses if store.kind == "store"}
-    counts = Counter(store.op for store in boxing.accesses)
-    flow = flow_of(boxing.bound.call.module)
-    followed: set[tuple[int, Condition, Condition, bool]] = set()
-    pending: list[tuple[Value, Condition, Condition, bool]]
-    pending = [(value, TRUE, TRUE, True) for value in access.op.results]
-    while pending:
-        value, surely, perhaps, is_copy = pending.pop()
-        if (value.id, surely, perhaps, is_copy) in followed:
-            continue
-        followed.add((value.id, surely, perhaps, is_copy))
-        for use in flow.uses(value):
-            if is_choice(use):
-                chosen = boxing.chosen(use, value, access)
-                surely_kept = conjunction((surely, chosen or FALSE))
-                perhaps_kept = conjunction((perhaps, chosen or TRUE))
-                copies = is_copy and use.name == "arith.select" and use.operands[0] is not value
-                pending += [(r, surely_kept, perhaps_kept, copies) for r in use.results]
-            elif len(use.results) > 1 and use.name in KINDS and KINDS[use.name].kind in _COMBINING:
-                is_in_lanes = shape_of(value.type) == access.shape
-                needed, may_be_needed = _needed(use, value, flow)
-                if may_be_needed is not FALSE:
-                    surely_used = surely & needed if is_in_lanes else FALSE
-                    perhaps_used = perhaps & may_be_needed if is_in_lanes else perhaps
-                    yield Use(None, surely_used, perhaps_used, is_copy=False, value=value)
-            elif use.name in KINDS and KINDS[use.name].kind is Kind.ELEMENTWISE:
-                copies = is_copy and operator_of(use) in ("cast", "bitcast")
-                pending += [(result, surely, perhaps, copies) for result in use.results]
-            elif _is_beside(store := stores.get(use), access) and _stores_value(use, value):
-                is_one = store.argument is not None and counts[use] == counts[access.op] == 1
-                yield Use(store, surely, perhaps, is_copy and is_one, ~_replaced(store, boxing))
-            else:
-                yield Use(None, surely, perhaps, is_copy=False, value=value)
-
-
-def _needed(combining: Op, value: Value, flow: Flow) -> tuple[Condition, Condition]:
-    """Return in which elements of a value a reduction or scan of several surely, or perhaps, needs.
-
-    Of results that nothing uses, it needs none. A result that depends on the value as a right
-    operand alone does not need a scan's first element, and in a reduction the order decides.
-    """
-    (body,), count = combining.regions[0].blocks, len(combining.results)
-    results = {result.id for result in combining.results if any(flow.uses(result))}
-
-    def is_needed(side: int, sides: tuple[int, ...]) -> bool:
-        """Return whether a used result depends on the value as an operand of one side.
-
-        What it is combined to is an operand of `sides` in later steps.
-        """
-
-        def onwards(op: Op, reached: Value) -> list[Value]:
-            if op is not body.ops[-1]:
-                return list(op.results)
-            places = [place for place, operand in enumerate(op.operands) if operand is reached]
-            carried = [body.arguments[place + later] for place in places for later in sides]
-            return carried + [combining.results[place] for place in places]
-
-        return any(
-            results & forward(flow, [body.arguments[place + side]], onwards)
-            for place, operand in enumerate(combining.operands)
-            if operand is value
+    module, counts = boxing.bound.call.module, Counter(each.op for each in boxing.accesses)
+    taints = Taints(boxing.bound.summary, access)
+    copied = _copied(access, module)
+    identity = tuple(symbol.term for symbol in places_in(access))
+    is_one_call = len({each.calls for each in boxing.accesses if each.op is access.op}) == 1
+    for sink in taints.sinks():
+        is_ideal = is_one_call and boxing.bound.are_ideal(
+            deciding_values(module, sink, taints.tainted)
         )
-
-    is_first_needed = is_needed(0, (0,))
-    if is_first_needed or not is_needed(count, (0, count)):
-        surely = TRUE if is_first_needed and is_needed(count, (0, count)) else FALSE
-        return surely, TRUE if is_first_needed else FALSE
-    if KINDS[combining.name].kind is Kind.REDUCTION:
-        return FALSE, TRUE
-    axis = number_of(combining, "axis")
-    extent = shape_of(value.type)[axis]
-    index = lane(axis, extent)
-    later = at_least(extent - 2 - index if number_of(combining, "reverse") else index - 1)
-    return later, later
-
-
-def _stores_value(use: Op, value: Value) -> bool:
-    """Return whether an op stores a value, and does not use it as an address or a mask."""
-    return effect_of(use) == "store" and all(
-        operand is not value or operand in data_of(use) for operand in use.operands
-    )
+        cases = tuple(_cases(sink, access, boxing)) if is_ideal else (_ANYWHERE,)
+        place = sink.place
+        if (
+            sink.use == "value"
+            and isinstance(place, Access)
+            and place.kind == "store"
+            and (place.shape, place.loops) == (access.shape, access.loops)
+            and all(case.at == identity for case in cases)
+        ):
+            is_one = place.argument is not None and counts[place.op] == counts[access.op] == 1
+            is_copy = is_one and sink.value in copied
+            yield Use(sink, cases, place, is_copy, ~_replaced(place, boxing))
+        else:
+            yield Use(sink, cases, None, is_copy=False)
 
 
-def _is_beside(store: Access | None, access: Access) -> TypeGuard[Access]:
-    """Return whether a store has the lanes of an access, in the same trips of loops."""
-    return store is not None and (store.shape, store.loops) == (access.shape, access.loops)
+def _cases(sink: Sink, access: Access, boxing: Boxing) -> Iterator[Case]:
+    possibly = boxing.of_call(sink.undefined.possibly)
+    try:
+        cases = cases_of(map(_without_choice, possibly.conjuncts()))
+    except NoBoxes:
+        cases = [()]
+    places, key = places_in(access), marker(access).key
+    for case in cases if possibly is not FALSE else ():
+        marks = [part for part in case if isinstance(part, Opaque) and part.key == key]
+        if not marks:
+            yield _ANYWHERE
+            continue
+        any_element = Substitution(dict(_not_followed(marks[0].at, places, boxing)))
+        at = tuple(map(any_element, marks[0].at))
+        active = access.active.substitute(dict(zip(places, at, strict=True))).conjuncts()
+        others = [
+            part for each in case if each not in marks
+            for part in each.substitute(any_element).conjuncts() if part not in active
+        ]  # fmt: skip
+        known = [part for part in others if boxing.is_known(part)]
+        is_whole = len(marks) == 1 and at == marks[0].at and len(known) == len(others)
+        yield Case(at, conjunction(known), is_whole)
+
+
+def _not_followed(
+    at: Sequence[Term], places: Sequence[Symbol], boxing: Boxing
+) -> Iterator[tuple[Atom, Term]]:
+    """Yield indices of an element that are no formulas, each with any one in its place."""
+    for term, place in zip(at, places, strict=True):
+        atom = _only_atom(term)
+        if atom is not None and not boxing.is_known(at_least(term - 1)):
+            yield atom, Symbol(place.kind, ("any", place.key), place.low, place.high).term
+
+
+def _copied(access: Access, module: Module) -> set[Value]:
+    """Return the values that are those of a load, cast or chosen, of which nothing is computed."""
+    flow = flow_of(module)
+    copies: dict[Value, None] = dict.fromkeys(access.op.results)
+    computed: list[Value] = []
+    for value in (pending := list(copies)):
+        for op in flow.uses(value):
+            is_chosen = operator_of(op) == "where" and op.operand("condition") is not value
+            if not is_chosen and operator_of(op) not in ("cast", "bitcast"):
+                computed += op.results
+                continue
+            pending += [result for result in op.results if result not in copies]
+            copies |= dict.fromkeys(op.results)
+    reached = reached_from(module, computed)
+    return {value for value in copies if value.id not in reached}
 
 
 def _replaced(store: Access, boxing: Boxing) -> Condition:

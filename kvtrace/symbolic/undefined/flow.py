@@ -12,7 +12,7 @@ Source: Triton's language reference leaves masked-off lanes of a load without `o
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from operator import methodcaller
 from typing import Final, Literal
 
@@ -20,6 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kvtrace.ir import Block, Module, Op, Value
+from kvtrace.ir.feeding import feeding_values
 from kvtrace.ir.flow import called, counter_of, deciding, flow_of, terminator
 from kvtrace.ir.model import Function, once_per_module
 from kvtrace.ir.ops import (
@@ -34,7 +35,7 @@ from kvtrace.ir.ops import (
     mask_of,
     operands_of,
 )
-from kvtrace.ir.types import SharedType, shape_of
+from kvtrace.ir.types import SharedType, integer_bits, shape_of
 from kvtrace.ir.updates import DATA
 from kvtrace.symbolic.conditions import TRUE, Condition, Opaque, disjunction
 from kvtrace.symbolic.meanings.tt_shape import lane_symbol, lanes_of, reshaped_indices
@@ -82,6 +83,26 @@ def sinks_of(module: Module) -> tuple[Sink, ...]:
     return Taints(summarize(module)).sinks()
 
 
+def deciding_values(module: Module, sink: Sink, tainted_ids: Set[int]) -> list[Value]:
+    """Return the integers that decide which elements of tainted values reach a sink."""
+    feeders = feeding_values((sink.value,), module)
+    return [
+        operand
+        for op in module.ops
+        if op.index in feeders and any(value.id in tainted_ids for value in op.results)
+        for operand in op.operands
+        if operand.id not in tainted_ids and integer_bits(operand.type) is not None
+    ]
+
+
+def _is_followed(op: Op) -> bool:
+    """Return whether an op has a meaning of its own, or computes each element of its own."""
+    row = KINDS.get(op.name)
+    return row is not None and (
+        row.kind in (Kind.ELEMENTWISE, Kind.JUMP, Kind.END) or meaning_of(op) is not elementwise
+    )
+
+
 def places_in(load: Access) -> tuple[Symbol, ...]:
     """Return the symbols that tell a load's elements: its lanes, and the trips of its loops."""
     lanes = (lane_symbol(axis, extent) for axis, extent in enumerate(load.shape) if extent > 1)
@@ -95,15 +116,18 @@ def marker(load: Access) -> Opaque:
 
 
 class Taints:
-    """The taints of a kernel's values, propagated in the order of execution."""
+    """The taints of a kernel's values, propagated in the order of execution.
+
+    `tainted` are the ids of values that may have some.
+    """
 
     def __init__(self, summary: Summary, load: Access | None = None) -> None:
         """`load`: only what it loads counts as undefined, where its `marker` holds."""
         self.summary = summary
         self._module = summary.module
-        self._flow = flow_of(self._module)
+        self.flow = flow_of(self._module)
         self._load = load
-        self._tainted = (
+        self.tainted = (
             tainted(self._module) if load is None
             else reached_from(self._module, load.op.results)
         )  # fmt: skip
@@ -116,23 +140,9 @@ class Taints:
         self._calls: _Calls = ()
         self._is_called_once = True
 
-    @property
-    def are_followed(self) -> bool:
-        """Each op that is given undefined elements is a sink or has a meaning of its own."""
-        return all(
-            (row := KINDS.get(op.name)) is not None
-            and (
-                row.kind in (Kind.ELEMENTWISE, Kind.JUMP, Kind.END)
-                or op.name in MEMORY | LOOPS | BRANCHES
-                or meaning_of(op) is not elementwise
-            )
-            for op in self._module.ops
-            if any(value.id in self._tainted for value in op.operands)
-        )
-
     def sinks(self) -> tuple[Sink, ...]:
         """Propagate taint through the kernel, and return the sinks that it reaches."""
-        if self._tainted:
+        if self.tainted:
             self._function(self._module.main)
         return tuple(self._sinks.values())
 
@@ -152,7 +162,7 @@ class Taints:
     def _set_copies(self, values: Iterable[Value]) -> None:
         """Set the taint of values to that of the values that they may be copies of."""
         for value in values:
-            self._values[value.id] = united_taint(map(self.of, self._flow.origins(value)))
+            self._values[value.id] = united_taint(map(self.of, self.flow.origins(value)))
 
     def _not_followed(
         self, value: Value, reason: str, sources: frozenset[Op] = frozenset()
@@ -169,7 +179,7 @@ class Taints:
             self._set_copies(block.arguments if index else ())
             if any(block in later.ops[-1].successors for later in blocks[index:]):
                 for argument in block.arguments:
-                    if argument.id in self._tainted:
+                    if argument.id in self.tainted:
                         self._values[argument.id] = self._not_followed(argument, _BLOCKS)
             self._block(block)
 
@@ -197,10 +207,13 @@ class Taints:
             self._set_copies(op.results)
         elif any(isinstance(value.type, SharedType) for value in (*op.results, *op.operands)):
             self._share(op)
-        else:
+        elif self._load is None or _is_followed(op):
             for value in op.results:
-                if value.id in self._tainted:
+                if value.id in self.tainted:
                     self._values[value.id] = self._computed(op, value)
+        else:
+            for name, value in operands_of(op):
+                self._note_use(op, name, value, "value", self._place(op))
 
     def _computed(self, op: Op, value: Value) -> Undefined:
         if self._load is None and undefined_cause(op):
@@ -225,7 +238,7 @@ class Taints:
                 use: Use = "value" if name in DATA else "address"
                 for access in self._accesses[op, self._calls]:
                     self._note_use(op, name, value, use, access)
-        if op.name in READING and op.results and op.results[0].id in self._tainted:
+        if op.name in READING and op.results and op.results[0].id in self.tainted:
             self._values[op.results[0].id] = self._loaded(op)
 
     def _loaded(self, op: Op) -> Undefined:
@@ -260,7 +273,7 @@ class Taints:
 
     def _note_use(self, op: Op, name: str, value: Value, use: Use, place: Place | None) -> None:
         """Record a sink if a used value comes from undefined lanes."""
-        if value.id not in self._tainted or place is None:
+        if value.id not in self.tainted or place is None:
             return
         undefined = self.of(value)
         conditions = [place.reached]
@@ -291,7 +304,7 @@ class Taints:
         self._set_copies(op.results)
         formulas = [self.formula(value) for value in deciding(op)]
         for value in op.results:
-            match formulas, self._flow.origins(value):
+            match formulas, self.flow.origins(value):
                 case [Condition() as condition], [first, second]:
                     taint = chosen(condition, self.of(first), self.of(second))
                     self._values[value.id] = taint
@@ -320,7 +333,7 @@ class Taints:
                 (self.key(op), argument.position), shape_of(argument.type), self.of(initial)
             )
             for argument, initial in zip(arguments, op.group("initial"), strict=True)
-            if argument.id in self._tainted
+            if argument.id in self.tainted
         }
         if carried:
             for argument, slot in carried.items():
@@ -340,7 +353,7 @@ class Taints:
     def _call(self, op: Op, function: Op) -> None:
         outside = self._calls, self._is_called_once
         self._calls = (*self._calls, op)
-        self._is_called_once &= len(self._flow.callers(function)) == 1
+        self._is_called_once &= len(self.flow.callers(function)) == 1
         for argument, value in zip(Function(function).arguments, op.operands, strict=True):
             self._values[argument.id] = self.of(value)
         self._function(Function(function))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.ir import Op, Value
-from kvtrace.ir.flow import constant_of
+from kvtrace.ir.flow import constant_of, forward
 from kvtrace.ir.model import number_of
 from kvtrace.ir.ops import FILLING, KINDS, SPREADING, Kind, Operator, operator_of
 from kvtrace.ir.types import integer_bits, shape_of
@@ -17,6 +17,7 @@ from kvtrace.symbolic.conditions import (
     FALSE,
     TRUE,
     Condition,
+    Opaque,
     at_least,
     equal,
 )
@@ -202,25 +203,71 @@ def dot(taints: Taints, op: Op, result: Value) -> Undefined:
     return united_taint(parts)
 
 
-def reduce(taints: Taints, op: Op, _: Value) -> Undefined:
+def reduce(taints: Taints, op: Op, result: Value) -> Undefined:
     """Return a reduction's taint, spread along the removed axis."""
     axis, shape = number_of(op, "axis"), shape_of(op.group("source")[0].type)
     lane_terms = [lane(i - 1, n) if i > axis else None for i, n in enumerate(shape)]
-    return united_taint(map(taints.of, op.operands)).mapped(
+    return _needed(taints, op, result).mapped(
         lambda condition: placed(
             somewhere(condition, shape, (axis,), taints.key(op)), shape, lane_terms
         )
     )
 
 
-def scan(taints: Taints, op: Op, _: Value) -> Undefined:
+def scan(taints: Taints, op: Op, result: Value) -> Undefined:
     """Return a scan's taint, spread along the axis from each element on."""
     axis, shape = number_of(op, "axis"), shape_of(op.group("source")[0].type)
     index, earlier_index = lane(axis, shape[axis]), some_lane(taints.key(op), axis, shape[axis])
     distance = index - earlier_index if not number_of(op, "reverse") else earlier_index - index
-    return united_taint(map(taints.of, op.operands)).mapped(
+    return _needed(taints, op, result).mapped(
         lambda condition: at_least(distance) & somewhere(condition, shape, (axis,), taints.key(op))
     )
+
+
+def _needed(taints: Taints, combining: Op, result: Value) -> Undefined:
+    """Return the taint of operands' elements, where a result of a reduction or scan needs these."""
+    operands = combining.operands
+    if len(operands) == 1:
+        return taints.of(operands[0])
+    key = ("undefined", taints.key(combining), result.position)
+    some = Opaque(key, "which elements a custom combination of several needs is not followed")
+    needed: list[Undefined] = []
+    for place, operand in enumerate(operands):
+        is_left = _is_needed(taints, combining, result, place, (0,))
+        is_right = _is_needed(taints, combining, result, place + len(operands), (0, len(operands)))
+        where: Condition = TRUE if is_left and is_right else some
+        if is_right and not is_left and KINDS[combining.name].kind is Kind.SCAN:
+            where = _behind_first(combining, operand)
+        if is_left or is_right:
+            needed.append(taints.of(operand).mapped(where.__and__))
+    return united_taint(needed)
+
+
+def _behind_first(scan: Op, operand: Value) -> Condition:
+    """Return the condition that an element is not the first one of its scan."""
+    axis = number_of(scan, "axis")
+    extent = shape_of(operand.type)[axis]
+    index = lane(axis, extent)
+    return at_least(extent - 2 - index if number_of(scan, "reverse") else index - 1)
+
+
+def _is_needed(
+    taints: Taints, combining: Op, result: Value, argument: int, sides: tuple[int, ...]
+) -> bool:
+    """Return whether a result depends on an argument of the block that combines two elements.
+
+    In later steps, what they are combined to is an operand of `sides`.
+    """
+    (body,) = combining.regions[0].blocks
+
+    def onwards(op: Op, reached: Value) -> list[Value]:
+        if op is not body.ops[-1]:
+            return list(op.results)
+        places = [place for place, operand in enumerate(op.operands) if operand is reached]
+        carried = [body.arguments[place + side] for place in places for side in sides]
+        return carried + [combining.results[place] for place in places]
+
+    return result.id in forward(taints.flow, [body.arguments[argument]], onwards)
 
 
 def join(taints: Taints, op: Op, _: Value) -> Undefined:

@@ -355,6 +355,13 @@ def chosen_by_wrapped(x, out, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def stored_by_wrapped(x, out, n, BLOCK: tl.constexpr):
+    """The store's mask is of integers that wrap around."""
+    lanes = tl.arange(0, BLOCK)
+    tl.store(out + lanes, tl.load(x + lanes) * 2.0, mask=lanes * 1073741824 < n)
+
+
+@triton.jit
 def summed_by_wrapped(x, out, n, BLOCK: tl.constexpr):
     """As `chosen_by_wrapped`, and summed."""
     lanes = tl.arange(0, BLOCK)

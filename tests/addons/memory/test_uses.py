@@ -150,20 +150,20 @@ def test_recorded_numbers_decide_which_lanes_are_used(kernel, constants, more, r
 
 
 @pytest.mark.parametrize(
-    ("kernel", "flag", "surely"),
+    ("kernel", "flag", "surely", "perhaps"),
     [
-        (kernels.chosen_if, torch.ones(1, dtype=torch.int32), 13),
-        (kernels.chosen_if, torch.ones(1), 0),
-        (kernels.summed_if, torch.ones(1), 16),
+        (kernels.chosen_if, torch.ones(1, dtype=torch.int32), 13, 13),
+        (kernels.chosen_if, torch.ones(1), 0, 13),
+        (kernels.summed_if, torch.ones(1), 16, 16),
     ],
     ids=["an integer", "a float", "a float, and nothing drops it"],
 )
-def test_what_cannot_be_followed_is_used_only_if_nothing_may_drop_it(kernel, flag, surely):
+def test_what_cannot_be_followed_is_used_only_if_nothing_may_drop_it(kernel, flag, surely, perhaps):
     arguments = {"x": torch.ones(16), "out": torch.ones(16), "flag": flag, "n": 13}
     call = call_of(kernel, (1,), arguments, {"BLOCK": 16})
     source = next(effect for effect in effects_of(call).storages if effect.args == (0,))
 
-    assert used_reads(call, source) == (elements((0, surely)), elements((0, surely or 16)))
+    assert used_reads(call, source) == (elements((0, surely)), elements((0, perhaps)))
 
 
 def test_numbers_that_were_not_recorded_leave_open_which_lanes_are_used():
@@ -177,7 +177,9 @@ def test_numbers_that_were_not_recorded_leave_open_which_lanes_are_used():
     assert effect.reason.endswith("drop what nobody wrote, by the data of lens")
 
 
-@pytest.mark.parametrize("kernel", [kernels.chosen_by_wrapped, kernels.summed_by_wrapped])
+@pytest.mark.parametrize(
+    "kernel", [kernels.chosen_by_wrapped, kernels.summed_by_wrapped, kernels.stored_by_wrapped]
+)
 def test_choices_by_integers_that_wrap_around_are_not_followed(kernel):
     arguments = {"x": torch.ones(16), "out": torch.ones(16), "n": 5}
     call = call_of(kernel, (1,), arguments, {"BLOCK": 16})
