@@ -8,7 +8,7 @@ imports. Numbers in a launch are arguments or its grid, and are compared as such
 
 import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from kvtrace.converters.diff.launch_positions import LaunchPositions
 from kvtrace.converters.diff.outside_values import LIBRARIES, hash_uses, outside_uses
+from kvtrace.converters.diff.program_forms import ProgramText, exact_forms, program_forms
 from kvtrace.schema.content import COMPILING, TORCH_FILES
 from kvtrace.text import shorten
 
@@ -37,39 +38,10 @@ UNKNOWN: Final = "what its launches are given is not known"
 
 
 @dataclass(frozen=True, slots=True)
-class _Text:
-    """The recorded text of a function that launches, without kernels.
-
-    `calls` are the lines that lead to launches, `launches` those of them that launch.
-    """
-
-    path: str
-    tree: ast.Module
-    calls: set[int] = field(default_factory=set)
-    launches: set[int] = field(default_factory=set)
-    is_module: bool = False
-
-    @property
-    def names(self) -> set[str]:
-        """Names that the text binds anywhere."""
-        nodes = [*ast.walk(self.tree)]
-        imported = (one.asname or one.name for one in nodes if isinstance(one, ast.alias))
-        stored = (
-            one.id for one in nodes if isinstance(one, ast.Name) and one.ctx.__class__ is ast.Store
-        )
-        defined = (one.name for one in nodes if isinstance(one, ast.FunctionDef | ast.ClassDef))
-        return {*imported, *stored, *defined}
-
-    def line(self, number: int) -> str:
-        """Return the name of a line, as `model.py:12`."""
-        return f"{PurePath(self.path).name}:{number}"
-
-
-@dataclass(frozen=True, slots=True)
 class _Program:
     """The texts of a side's launching functions, and the reason why they are not all of it."""
 
-    texts: tuple[_Text, ...]
+    texts: tuple[ProgramText, ...]
     gap: str
 
 
@@ -105,17 +77,17 @@ def _options(side: "Snapshot") -> str:
 
 def _program(side: "Snapshot", kernels: Collection[str]) -> _Program:
     """Return the texts that lead to a side's launches; `kernels` are the names of kernels."""
-    texts: dict[tuple[str, str], _Text] = {}
-    modules: dict[str, _Text] = {}
+    texts: dict[tuple[str, str], ProgramText] = {}
+    modules: dict[str, ProgramText] = {}
     gaps: list[str] = []
     functions: set[str] = set()
     roots: set[Path] = set()
 
-    def text_of(path: str, artifact: str | None, *, is_module: bool = False) -> _Text:
+    def text_of(path: str, artifact: str | None, *, is_module: bool = False) -> ProgramText:
         content = (side.trace.artifact(artifact or "") or b"").decode("utf-8", "replace")
         tree = _tree(content, kernels, is_module=is_module) if content else None
         gaps.extend([] if tree else [f"the text of {path} was not recorded"])
-        return _Text(path, tree or ast.Module([], []), is_module=is_module)
+        return ProgramText(path, tree or ast.Module([], []), is_module=is_module)
 
     for row in (row for run in side.runs for row in _launching_stacks(side, run, gaps)):
         frames, files = row["frames"], row["files"] or ()
@@ -251,8 +223,8 @@ class _WithoutNumbers(ast.NodeTransformer):
 
 
 def _gaps(
-    text: _Text, known: Collection[str], kernels: Collection[str], roots: Collection[Path],
-    modules: Mapping[str, _Text], used: set[str],
+    text: ProgramText, known: Collection[str], kernels: Collection[str], roots: Collection[Path],
+    modules: Mapping[str, ProgramText], used: set[str],
 ) -> Iterator[str]:  # fmt: skip
     """Yield what a text uses that was not recorded; programs import from `roots` first.
 
@@ -262,11 +234,13 @@ def _gaps(
     for statement in (node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)):
         for alias in statement.names:
             bound = alias.asname or alias.name.partition(".")[0]
-            if bound in known or not _is_own(statement, alias.name, roots, modules):
+            if not _is_own(statement, alias.name, roots, modules):
                 continue
-            files = _imported(text.path, statement, alias.name, roots, modules)
+            files = _imported(text.path, statement, alias.name, roots, modules, kernels)
             used.update(files)
-            if not files and (alias.name not in kernels or alias.asname is not None):
+            text.imported[statement.lineno, statement.col_offset, alias.name] = files
+            is_known = bound in known or (alias.name in kernels and alias.asname is None)
+            if not files and not is_known:
                 yield f"the text of {bound}, of {text.line(statement.lineno)}, was not recorded"
     for line, name in outside_uses(nodes, kernels):
         yield f"{text.line(line)} uses {name}"
@@ -291,9 +265,12 @@ def _is_own(
 
 def _imported(
     path: str, statement: ast.Import | ast.ImportFrom, name: str, roots: Collection[Path],
-    modules: Mapping[str, _Text],
+    modules: Mapping[str, ProgramText], kernels: Collection[str],
 ) -> list[str]:  # fmt: skip
-    """Return the recorded modules that an import of a name runs; [] if not all are recorded."""
+    """Return the recorded modules that an import of a name runs; [] if not all are recorded.
+
+    Texts of modules are without `kernels`.
+    """
     level, words, wanted = 0, name.split("."), ""
     if isinstance(statement, ast.ImportFrom):
         level, words, wanted = statement.level, (statement.module or "").split("."), name
@@ -306,7 +283,9 @@ def _imported(
             for place in (*places, *([places[-1] / wanted] if wanted else []))
         ]
         target = steps[-2] if wanted else steps[-1]
-        is_bound = wanted == "*" or any({wanted, "*"} & modules[file].names for file in target)
+        is_bound = wanted in {"*", *kernels} or any(
+            {wanted, "*"} & modules[file].names for file in target
+        )
         if steps[-1] or (target and is_bound):
             return [file for step in steps for file in step]
     return []
@@ -314,7 +293,10 @@ def _imported(
 
 def _changes(before: _Program, after: _Program) -> Sequence[Change]:
     """Return the changes from one program's text to another's, in order; () if they are equal."""
-    trees = [[ast.dump(text.tree) for text in one.texts] for one in (before, after)]
+    exact = [{*exact_forms(one.texts)} for one in (before, after)]
+    if exact[0] == exact[1]:
+        return ()
+    trees = [program_forms(one.texts) for one in (before, after)]
     old, new = (
         [text for text, tree in zip(one.texts, own, strict=True) if tree not in others]
         for one, own, others in ((before, trees[0], {*trees[1]}), (after, trees[1], {*trees[0]}))
@@ -332,7 +314,7 @@ def _changes(before: _Program, after: _Program) -> Sequence[Change]:
     return changes or (Change(f"the program around its launches is another ({place})", True),)
 
 
-def _changes_of_text(old_text: _Text, new_text: _Text) -> Iterator[Change]:
+def _changes_of_text(old_text: ProgramText, new_text: ProgramText) -> Iterator[Change]:
     """Yield the changes of statements from one text to another, in their order."""
     texts = (old_text, new_text)
     old, new = ([*_statements(text.tree.body)] for text in texts)
@@ -355,7 +337,7 @@ def _changes_of_text(old_text: _Text, new_text: _Text) -> Iterator[Change]:
         yield Change(f"`{_short(code)}`, {at}, {change}", follows)
 
 
-def _name(text: _Text) -> tuple[str, str]:
+def _name(text: ProgramText) -> tuple[str, str]:
     """Return the file of a text, and the function that it ends with; "" if it is a top level."""
     last = ast.walk(text.tree.body[-1]) if text.tree.body else ()
     names = [node.name for node in last if isinstance(node, ast.FunctionDef | ast.ClassDef)]

@@ -10,7 +10,8 @@ from kvtrace.capture import running_texts
 from kvtrace.capture.records import Frame
 from kvtrace.capture.running_texts import launching_files
 from kvtrace.converters.diff import compare
-from kvtrace.converters.diff.callers import _changes, _gaps, _Program, _Text, _tree
+from kvtrace.converters.diff.callers import _changes, _gaps, _Program, _tree
+from kvtrace.converters.diff.program_forms import ProgramText
 from tests.converters.written_trace import Kernel, write_trace
 
 HEAD = """import torch
@@ -133,7 +134,7 @@ def test_decorator_that_changes_tensors_is_compared(tmp_path, decorator, is_know
 
 def test_functions_are_paired_by_name_before_the_rest():
     old, new, other = (
-        _Program(tuple(_Text("run.py", ast.parse(text)) for text in texts), "")
+        _Program(tuple(ProgramText("run.py", ast.parse(text)) for text in texts), "")
         for texts in (
             ["import torch\nx = made()\nscale[(8,)](x)"],
             ["import torch\ndef run(x):\n    scale[(8,)](x)", "import torch\nx = made()\nrun(x)"],
@@ -171,7 +172,7 @@ def test_change_is_known_to_precede_a_launch_only_if_one_must_follow(body, chang
         text = text.replace(*change) if is_new and change[0] else text
         text += f"\n{change[1]}" if is_new and not change[0] else ""
         calls = {number for number, line in enumerate(text.split("\n"), 1) if "called(" in line}
-        return _Program((_Text("run.py", ast.parse(text), {2, *calls}, {2}),), "")
+        return _Program((ProgramText("run.py", ast.parse(text), {2, *calls}, {2}),), "")
 
     sides = [program(body, is_new) for is_new in (False, True)]
 
@@ -254,7 +255,7 @@ def test_usual_calls_take_nothing_from_outside(line):
 def test_recorded_module_beside_the_program_hides_the_one_of_python(tmp_path, path, is_own):
     text = "import bdb, colorsys\n" + HEAD + LAUNCH
     used = set()
-    modules = {path: _Text(path, ast.parse("A = 1"), is_module=True)}
+    modules = {path: ProgramText(path, ast.parse("A = 1"), is_module=True)}
 
     found = list(gaps(text, {Path("/w")}, modules, used))  # no matter what is on this machine
     sides = [[("/w/run.py", "<module>", 17, text), (path, "", 0, f"A = {n}\n")] for n in (1, 2)]
@@ -264,7 +265,7 @@ def test_recorded_module_beside_the_program_hides_the_one_of_python(tmp_path, pa
 
 
 def gaps(text, roots=(), modules=None, used=None):
-    own = _Text("run.py", _tree(text, {"scale"}))
+    own = ProgramText("run.py", _tree(text, {"scale"}))
     return _gaps(own, {"scale"}, {"scale"}, roots, modules or {}, set() if used is None else used)
 
 
