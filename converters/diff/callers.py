@@ -293,16 +293,32 @@ def _imported(
 
 def _changes(before: _Program, after: _Program) -> Sequence[Change]:
     """Return the changes from one program's text to another's, in order; () if they are equal."""
-    exact = [{*exact_forms(one.texts)} for one in (before, after)]
-    if exact[0] == exact[1]:
-        return ()
-    trees = [program_forms(one.texts) for one in (before, after)]
-    old, new = (
-        [text for text, tree in zip(one.texts, own, strict=True) if tree not in others]
-        for one, own, others in ((before, trees[0], {*trees[1]}), (after, trees[1], {*trees[0]}))
+    programs = (before, after)
+    for forms in (exact_forms, program_forms):  # exact ones take less time
+        own = [{*forms(one.texts)} for one in programs]
+        if own[0] == own[1]:
+            return ()
+    codes = [[ast.dump(text.tree) for text in one.texts] for one in programs]
+    return (
+        _changes_of_texts(
+            [
+                text
+                for text, code in zip(before.texts, codes[0], strict=True)
+                if code not in codes[1]
+            ],
+            [
+                text
+                for text, code in zip(after.texts, codes[1], strict=True)
+                if code not in codes[0]
+            ],
+        )
+        or _changes_of_texts(before.texts, after.texts)  # files that exchanged their texts
+        or (Change("the program around its launches is another", True),)
     )
-    if not old and not new:
-        return ()
+
+
+def _changes_of_texts(old: Sequence[ProgramText], new: Sequence[ProgramText]) -> Sequence[Change]:
+    """Return the changes of texts, which are paired by their names before the rest."""
     partners = {_name(text): text for text in old}
     rest = [text for name, text in partners.items() if name not in {*map(_name, new)}]
     changes: list[Change] = []
@@ -310,8 +326,7 @@ def _changes(before: _Program, after: _Program) -> Sequence[Change]:
         old_text = partners.get(_name(new_text)) or (rest.pop(0) if rest else None)
         if old_text is not None:  # else the text that calls it has changed, too
             changes += _changes_of_text(old_text, new_text)
-    place = PurePath((new or old)[0].path).name
-    return changes or (Change(f"the program around its launches is another ({place})", True),)
+    return changes
 
 
 def _changes_of_text(old_text: ProgramText, new_text: ProgramText) -> Iterator[Change]:
