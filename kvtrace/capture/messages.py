@@ -40,8 +40,13 @@ class Messages:
         self._submit = submit
         self._repeated: dict[tuple[str, str, str], int] = {}
 
-    def say(self, level: str, code: str, text: str, times: int = 1) -> None:
-        """Write a new message, or add `times` to its count; a new "warning" is also printed."""
+    def say(
+        self, level: str, code: str, text: str, times: int = 1, *, is_printed: bool = False
+    ) -> None:
+        """Write a new message, or add `times` to its count.
+
+        A new one is printed, too, if it is a "warning" or `is_printed`.
+        """
         key = (level, code, text)
         if key not in self._repeated and len(self._repeated) >= _MESSAGES:
             level, code = "info", "messages-left-out"
@@ -51,7 +56,7 @@ class Messages:
             self._repeated[key] += times
             return
         self._repeated[key] = 0
-        if level == "warning":
+        if is_printed or level == "warning":
             print_error(text)
         self._write(level, code, text, times)
 

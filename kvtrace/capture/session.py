@@ -391,9 +391,11 @@ class Session:
         finally:
             recorder.swap_phase(before)
 
-    def message(self, level: str, code: str, text: str, times: int = 1) -> None:
-        """Add a message on the run, or count its repetition; a new "warning" is also printed."""
-        self._messages.say(level, code, text, times)
+    def message(
+        self, level: str, code: str, text: str, times: int = 1, *, is_printed: bool = False
+    ) -> None:
+        """Add a message on the run, as `Messages.say` does."""
+        self._messages.say(level, code, text, times, is_printed=is_printed)
 
     def _submit_message(self, write: Callable[[Journal], None]) -> None:
         if self._journal is None:

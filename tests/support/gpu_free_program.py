@@ -58,7 +58,7 @@ class Session:
     def __init__(self) -> None:
         self.messages: list[tuple[str, str, str]] = []
 
-    def message(self, level: str, code: str, text: str) -> None:
+    def message(self, level: str, code: str, text: str, *, is_printed: bool = False) -> None:
         self.messages.append((level, code, text))
 
 

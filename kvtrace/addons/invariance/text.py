@@ -173,7 +173,8 @@ def assumed_text(result: OutputResult) -> str:
         names = ", ".join(result.assumed)
         parts.append(f"a row's entries of {names} do not depend on other rows")
     if result.selecting:
-        parts.append(f"{', '.join(result.selecting)} select an element inside the row")
+        names = ", ".join(result.selecting)
+        parts.append(f"{names} select inside the row, or a row that no other row selects")
     if result.constant:
         parts.append(f"{', '.join(result.constant)} hold the same in all batches")
     return "; ".join(parts)

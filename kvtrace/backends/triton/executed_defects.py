@@ -128,7 +128,8 @@ class DefectObserver(Observer):
         is_reported = session.settings.sanitize != "off" or is_judged
         argument = self._arguments[defect.argument]
         sentence = _sentence(f"kernel {self._kernel}, {file}:{line}", defect, argument)
-        session.message("info" if is_reported else "warning", "out-of-bounds", sentence)
+        level = "info" if is_reported else "error"  # the severity of the finding
+        session.message(level, "out-of-bounds", sentence, is_printed=not is_reported)
 
 
 def _sentence(location: str, defect: OutOfBounds, argument: Argument) -> str:

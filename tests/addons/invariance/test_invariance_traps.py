@@ -107,6 +107,32 @@ def test_only_integers_that_do_not_move_with_the_data_are_assumed(recorded: Reco
     assert "assumed: a row's entries of tokens do not depend on other rows" in text
 
 
+@triton.jit
+def _moved(x, places, y, BLOCK: tl.constexpr):
+    row, at = tl.program_id(0), tl.arange(0, BLOCK)
+    place = tl.load(places + row)
+    tl.store(y + row * BLOCK + at, tl.load(x + place * BLOCK + at))
+
+
+@pytest.mark.parametrize("is_repeated", [False, True])
+def test_rows_in_another_order_are_assumed_to_be_selected_once(
+    recorded: Recorded, is_repeated: bool
+) -> None:
+    def launch() -> None:
+        for rows in (3, 5):
+            x = tensor(rows, 16, seed=1)
+            places = tensor(rows, seed=2).argsort().int() * (not is_repeated)
+            _moved[(rows,)](x, places, tensor(rows, 16, seed=3), 16)
+
+    results = invariance_of(recorded(launch))
+    text = " ".join("\n".join(invariance_lines(results, 200)).split())
+
+    assert ("places select inside the row, or a row that no other row selects" in text) != (
+        is_repeated
+    )
+    assert (results.outputs[0].verdict == "proven") != is_repeated
+
+
 def test_compile_options_that_change_with_the_batch_are_in_the_verdict(recorded: Recorded) -> None:
     summed = judged(trap("num_warps by M, for a sum"), recorded)
     mapped = trap("num_warps by M, elementwise")

@@ -131,14 +131,15 @@ def test_a_defect_that_judging_finds_too_is_one_finding(tmp_path, tensors, capsy
     assert read_findings(trace, trace.runs).failures() == 1
 
 
-def test_the_warning_is_of_the_first_access_and_sanitize_counts_lanes(tmp_path, tensors):
+def test_the_message_is_of_the_first_access_and_sanitize_counts_lanes(tmp_path, tensors, capfd):
     source, _, result = tensors
     with kvtrace.capture(tmp_path):
         kernels.copy[(5,)](source, result, 1000, BLOCK=256)
 
     ((level, text),) = messages(tmp_path, "out-of-bounds")
     (finding,) = listed_findings(tmp_path)
-    assert level == "warning"
+    assert level == finding.severity == "error"
+    assert text in capfd.readouterr().err.replace("\n", " ")
     assert finding.lanes == 280
     assert "a load ends 4 bytes past the end of source of shape (1000,)" in text
     assert "(given zero; the program continues)" in text
@@ -277,7 +278,7 @@ def test_a_loop_whose_values_return_ends_with_an_error_and_its_defects(tmp_path)
     with kvtrace.capture(tmp_path), pytest.raises(Deadlock, match="sequence of 4 trips"):
         chased(0.0)
 
-    assert [level for level, _ in messages(tmp_path, "out-of-bounds")] == ["warning"] * 2
+    assert [level for level, _ in messages(tmp_path, "out-of-bounds")] == ["error"] * 2
     assert {f.rule for f in listed_findings(tmp_path)} == {"out-of-bounds"}
     assert open_trace(tmp_path).table("launches").num_rows == 1
 
