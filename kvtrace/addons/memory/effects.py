@@ -184,7 +184,7 @@ def with_index_contents(call: Call) -> Call:
     keep theirs where the places that they decide are the same in every order of the programs.
     """
     reads = _deciding_arguments(call.module)
-    written = written_storages(call.module, call.arguments)
+    written = _written_storages(call)
     has_additions = any(updates_by(op, ADD) for op in call.module.ops)
     counters = steady_counters(BoundCall(call)) if has_additions else frozenset()
     copies: dict[Storage, Storage] = {}
@@ -199,6 +199,44 @@ def with_index_contents(call: Call) -> Call:
         )
         copies[storage] = replace(storage, data=storage.data if decides else None)
     return replace(call, arguments=with_storages(call.arguments, copies.__getitem__))
+
+
+def _written_storages(call: Call) -> frozenset[Storage]:
+    """Return the storages that a call may write to; of tables of pointers, with their contents.
+
+    A table that no store reaches while it has its contents keeps them. What stores do reach loses
+    its contents, until that changes no store.
+    """
+    written = written_storages(call.module, call.arguments)
+    if not any(map(_stores_elsewhere, accessing_sites(call.module))):
+        return written
+    reached: frozenset[Storage] = frozenset()
+    while True:
+        copies = {
+            storage: replace(storage, data=None) if storage in reached else storage
+            for storage in _storages(call.arguments)
+        }
+        stores = _Stores()
+        with_others = replace(call, arguments=with_storages(call.arguments, copies.__getitem__))
+        problem = run(with_others, [stores], lanes=MOST_LANES)
+        if problem is not None or None in stores.arguments:
+            return written
+        stored = {call.tensor(index).storage for index in stores.arguments if index is not None}
+        if stored <= reached:
+            return reached
+        reached |= stored
+
+
+class _Stores(Observer):
+    """The arguments to which an evaluation stores, None for an unknown address."""
+
+    def __init__(self) -> None:
+        self.arguments: set[int | None] = set()
+
+    def access(self, access: Access) -> None:
+        """Note the argument of a store."""
+        if access.kind != "load" and access.active != 0:
+            self.arguments.add(access.argument)
 
 
 @once_per_module

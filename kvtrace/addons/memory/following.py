@@ -25,7 +25,10 @@ from kvtrace.addons.memory.reads import HOST_COPIED, UNSEEN_COPIED, Answered, Re
 from kvtrace.addons.memory.states import Effect, Spoiling, State
 from kvtrace.metrics.byte_ranges import NOTHING, ByteRanges
 
-_ELSEWHERE: Final = "a kernel stored at addresses that it made of integers or loaded from memory"
+_ELSEWHERE: Final = (
+    "a kernel stored at addresses that it made of integers or loaded from memory (integers of tables "
+    "are followed if KVTRACE_TENSORS=int records them)"
+)
 _OTHERWISE: Final = "the tensors lie otherwise in their storage than at the call's first launch"
 
 
@@ -157,7 +160,7 @@ class Follower:
         if type(event) is Launched:
             steps = self.launch_steps.get(event.seq)
             for storage, *_ in self._steps.get(event.call_id, []) if steps is None else steps:
-                address = event.addresses[storage.position]
+                address = storage.address_in(event.addresses)
                 begin = address - storage.offset_bytes
                 yield begin, begin + storage.size
                 yield address, address + 1
@@ -202,7 +205,7 @@ class Follower:
         steps = self.launch_steps.get(seq)
         for step in self._steps.get(call_id, []) if steps is None else steps:
             storage, place, reads = step
-            effect, address = storage.effect, addresses[storage.position]
+            effect, address = storage.effect, storage.address_in(addresses)
             life = lives.at(address - storage.offset_bytes, storage.size)
             if life is None or life.size != storage.size:
                 life, effect = self._elsewhere(step, address, time)

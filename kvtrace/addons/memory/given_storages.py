@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -21,7 +22,8 @@ class CallStorage(Struct, frozen=True):
     storages. `others` are the positions of further tensors in the storage, each with its distance
     in bytes from the first one. `stores`: the kernel has a store to it, reached or not. `foreign`
     are the bytes that it stores with values from beyond another storage, None if there are none.
-    `uses`: what becomes of what it reads there, None if all of it matters.
+    `uses`: what becomes of what it reads there, None if all of it matters. `address` is where a
+    table of pointers has a storage that is no argument, at all of the launches.
     """
 
     position: int
@@ -33,6 +35,11 @@ class CallStorage(Struct, frozen=True):
     stores: bool = True
     foreign: Spoiling | None = None
     uses: Uses | None = None
+    address: int | None = None
+
+    def address_in(self, addresses: Sequence[int]) -> int:
+        """Return where the tensor lies at a launch with these addresses."""
+        return addresses[self.position] if self.address is None else self.address
 
 
 class TensorUse(NamedTuple):

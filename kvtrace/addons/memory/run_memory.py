@@ -206,7 +206,10 @@ def _judged_call(call: Call | UnreadyCall, arguments: Sequence[Mapping[str, Any]
             for index, argument in ((index, call.arguments[index]) for index in effect.args)
             if isinstance(argument, TensorArgument) and argument.name in positions
         ]
-        if not tensors or not effect.size:
+        reached = call.tensor(effect.args[0])
+        if not tensors and reached.name not in positions:
+            tensors = [(-1, effect.args[0], 0)]
+        if not effect.size or (tensors[0][0] < 0 and reached.storage.address is None):
             continue
         (position, index, offset), *others = tensors
         distances = tuple((other, distance - offset) for other, _, distance in others)
@@ -221,6 +224,7 @@ def _judged_call(call: Call | UnreadyCall, arguments: Sequence[Mapping[str, Any]
                 bool(effect.stores),
                 foreign.get(effect),
                 Uses(call, effect, of_call.storages) if effect.loads else None,
+                reached.storage.address if position < 0 else None,
             )
         )
     return JudgedCall(call, tuple(storages), of_call.elsewhere)

@@ -11,13 +11,14 @@ from tests.support.triton_versions import INSTALLED, run_with
 
 
 def recorded_cases(
-    program: str | Path, how: str, folder: Path
+    program: str | Path, how: str, folder: Path, **settings: str
 ) -> tuple[dict[str, set[int]], list[dict[str, Any]]]:
     """Run a program with one argument; return the calls within each mark, and the findings."""
     out = folder / how
     run_with(
         INSTALLED, [str(program), how], folder / "cache", fresh=True,
         KVTRACE=str(out), KVTRACE_MEMORY="on", KVTRACE_DEVICE="cpu",
+        **settings,
     )  # fmt: skip
     trace = open_trace(out)
     (run,) = trace.runs
