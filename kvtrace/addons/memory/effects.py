@@ -453,10 +453,12 @@ class _Accesses(Observer):
             )  # fmt: skip
             reason = self._with_changed(next(filter(None, reasons)))
         return StorageEffect(
-            read or NOTHING, may_read, stored or NOTHING, may_store, reason, self.storages[storage],
-            size,
-            tuple(Storing(op, op.index in bytes_.ran) for op in bytes_.stores), tuple(bytes_.loads),
-            tuple(op for op in bytes_.loads if op.index in bytes_.leaving),
+            read or NOTHING, may_read, stored or NOTHING, may_store, reason,
+            args=self.storages[storage],
+            size=size,
+            stores=tuple(Storing(op, op.index in bytes_.ran) for op in bytes_.stores),
+            loads=tuple(bytes_.loads),
+            leaving=tuple(op for op in bytes_.loads if op.index in bytes_.leaving),
             unlisted_reads=read is None, unlisted_writes=stored is None,
         )  # fmt: skip
 

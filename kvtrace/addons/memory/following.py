@@ -26,8 +26,8 @@ from kvtrace.addons.memory.states import Effect, Spoiling, State
 from kvtrace.metrics.byte_ranges import NOTHING, ByteRanges
 
 _ELSEWHERE: Final = (
-    "a kernel stored at addresses that it made of integers or loaded from memory (integers of tables "
-    "are followed if KVTRACE_TENSORS=int records them)"
+    "a kernel stored at addresses that it made of integers or loaded from memory (tables are "
+    "followed if KVTRACE_TENSORS=int records them)"
 )
 _OTHERWISE: Final = "the tensors lie otherwise in their storage than at the call's first launch"
 

@@ -91,7 +91,11 @@ def made_of(
         if effect is None:
             continue
         # of a tensor in which data chooses what changes, each element is in doubt by itself alone
-        of = [source for other, source in sources.items() if other != index or effect.writes]
+        of = [
+            source
+            for other, source in sources.items()
+            if other != index or effect.writes or effect.adds
+        ]
         if effects.moves:
             made[index] = spoiling(base, of, tensors[index])
         else:

@@ -129,6 +129,8 @@ _ACCUMULATING: Final = frozenset(
         "put_", "scatter_add_", "scatter_reduce_",
     )
 )  # fmt: skip
+#: Those that add to at least one element if none of their tensors is empty.
+_ADDING: Final = frozenset(("aten::index_add_", "aten::scatter_add_"))
 #: Operators whose result has values of their arguments: unwritten bytes are passed on.
 MOVING: Final = RESIZING | frozenset(
     f"aten::{name}"
@@ -296,7 +298,7 @@ def _effect(
     if base in _TIMES_BETA and tensor is tensors[0]:
         region = tensor.bytes
         writes = region if tensor.role == "written" else NOTHING
-        reason = f"{_short(base)} does not read what it adds to if beta is 0"
+        reason = f"{_short(base)} does not read what it adds to if beta is 0, which is not recorded"
         return Effect(may_read=region, writes=writes, may_write=writes, reason=reason)
     if base in _FIRST_STEPS and tensor.role == "written":
         region = tensor.bytes
@@ -318,9 +320,14 @@ def _effect(
     if base in _WRITING_SOME:
         adds = base in _ACCUMULATING or "reduce" in overload
         doing = "may change" if adds else "writes"
-        reason = f"{_short(base)} {doing} elements that an index or mask chooses, not recorded"
+        reason = (
+            f"{_short(base)} {doing} elements that an index or mask chooses, which no setting "
+            "records of an operator: torch.zeros in place of torch.empty makes the read known"
+        )
         region = tensor.bytes
-        return Effect(may_read=region if adds else NOTHING, may_write=region, reason=reason)
+        is_certain = base in _ADDING and all(0 not in other.shape for other in tensors)
+        reads = region if adds else NOTHING
+        return Effect(may_read=reads, may_write=region, reason=reason, adds=is_certain)
     # An overload that writes and is not in place (`add_`) has results as arguments: `sort.values`.
     has_out = (overload and not base.endswith("_")) or overload.endswith("out")
     if base in _OVERWRITING or has_out or base.endswith("_out"):

@@ -17,7 +17,10 @@ HOST: Final = (
     'made with device="cuda"'
 )
 #: Doubts of storages that are not followed, which what is copied from them takes over.
-HOST_COPIED: Final = "it is made of memory of the host, whose writes are not all seen"
+HOST_COPIED: Final = (
+    "it is made of memory of the host, whose writes are not all seen: operators on tensors "
+    'made with device="cuda" are followed, with KVTRACE_DEVICE=cpu also without a GPU'
+)
 UNSEEN_COPIED: Final = "it is made of memory that was made where kvtrace does not see it"
 _WEAK: Final = ("", UNSEEN, HOST, HOST_COPIED, UNSEEN_COPIED)
 

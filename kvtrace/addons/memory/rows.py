@@ -224,8 +224,10 @@ class Rows:
             if copied is not None:
                 name, history = f"a copy of {copied.argument.name}", f": {birth} made the copy"
         often = f", in {plural(first.count, 'call')}" if first.count > 1 else ""
+        effect = self._memory.operators[place.row].effects.effects[place.argument]
+        verb = "adds to some of" if effect is not None and effect.adds else "reads"
         message = (
-            f"{self._places.operator(place.row)} reads {_elements(unwritten, offset, size)} of "
+            f"{self._places.operator(place.row)} {verb} {_elements(unwritten, offset, size)} of "
             f"{name}, and {self._made(state, unwritten, size)}{often}{history}"
         )
         return self._operator_row(place, READ, "violation", message, by=stored or copied)

@@ -32,6 +32,7 @@ class Effect(Struct, frozen=True, eq=False):
         may_write: all bytes that may be written, `writes` among them.
         reason: why `may_read` and `may_write` have more than `reads` and `writes`; "" if they have
             not.
+        adds: it certainly changes some of these elements, by what they were before.
     """
 
     reads: ByteRanges = msgspec.field(default_factory=ByteRanges)
@@ -39,6 +40,7 @@ class Effect(Struct, frozen=True, eq=False):
     writes: ByteRanges = msgspec.field(default_factory=ByteRanges)
     may_write: ByteRanges = msgspec.field(default_factory=ByteRanges)
     reason: str = ""
+    adds: bool = False
 
     @staticmethod
     def anywhere(size: int, reason: str) -> Effect:
@@ -162,6 +164,8 @@ class State:
     def _reading(self, effect: Effect) -> Reading:
         spoilings = tuple(by for by in self.spoilings if by.reaches(effect.may_read))
         unwritten = effect.reads & self.unwritten
+        if effect.adds and not effect.may_read - self.unwritten:
+            unwritten = effect.may_read
         if unwritten:
             return Reading("violation", unwritten, spoilings=spoilings)
         if effect.reads & self.doubtful:

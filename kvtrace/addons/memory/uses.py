@@ -48,7 +48,10 @@ if TYPE_CHECKING:
     from kvtrace.addons.memory.effects import StorageEffect
 
 _DROPPED: Final = "what is computed of it may drop what nobody wrote"
-_SAME_LAUNCH: Final = "other programs of the same launch store it, perhaps before it is read"
+_SAME_LAUNCH: Final = (
+    "other programs of the same launch store it, perhaps before it is read: their order is not "
+    "followed, and nothing recorded would tell"
+)
 
 
 class Copying(NamedTuple):

@@ -209,6 +209,8 @@ def main():
         "complex": lambda x: read(part(49, torch.complex64)[:50]),
         "sharing": lambda x: read(sharing(x)),
         "accumulator": lambda x: empty(100).add_(1),
+        "added_rows": lambda x: empty(10, 10).index_add_(0, first(4), ones(4, 10)),
+        "scattered_sums": lambda x: empty(100).scatter_add_(0, first(4), ones(4)),
         "no_programs": lambda x: (copied[(0,)](x, x, 100, cases.number, BLOCK=BLOCK), read(x)),
         "no_columns": lambda x: (copied[(4, 0)](x, x, 100, cases.number, BLOCK=BLOCK), read(x)),
         "topk_of_more": lambda x: read(torch.topk(x[:60], 50)[0]),
@@ -234,6 +236,8 @@ def main():
     unknown = {
         "indexed": lambda x: read(x[first(50)]),
         "accumulated": lambda x: x.index_put_((first(100),), ones(100), accumulate=True),
+        "added_somewhere": lambda x: x.index_add_(0, first(4), ones(4)),
+        "added_nowhere": lambda x: empty(100).index_add_(0, first(0), ones(0)),
         "chosen": cases.choose,
         "host_empty": lambda x: read(torch.empty(100).to(DEVICE)),
         "host_copied": lambda x: read(x.copy_(torch.empty(100))),
