@@ -10,7 +10,8 @@ LIBRARIES: Final = sys.stdlib_module_names | {"torch", "triton", "numpy", "kvtra
 #: Names by which a program runs code or takes values that its text does not show.
 _HIDING: Final = frozenset((
     ".exists", ".expanduser", ".glob", ".home", ".is_dir", ".is_file", ".rglob", ".stat",
-    "__code__", "__globals__", "__import__", "_getframe", "eval", "exec", "f_globals", "from_file",
+    "__code__", "__globals__", "__import__", "_getframe", "dir()", "eval", "exec", "f_globals",
+    "f_locals", "from_file",
     "fromfile", "genfromtxt", "get_objects", "globals", "input", "iterdir", "load", "loadtxt",
     "locals", "memmap", "methodcaller", "open", "read_bytes", "read_text", "stdin", "sys.modules",
     "vars()", "__config__", "get_num_threads", "get_num_interop_threads",

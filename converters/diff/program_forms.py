@@ -61,6 +61,8 @@ _READING_ANNOTATIONS: Final = frozenset((
 ))  # fmt: skip
 #: Names by which a program may bind names that its text does not show.
 _BINDING: Final = frozenset(("__dict__", "__setattr__", "delattr", "patch", "setattr", "vars"))
+#: Names by which a program may read the names of its files.
+_NAMING: Final = frozenset(("__file__", "__module__", "__name__", "__package__", "__spec__"))
 _OPERATIONS: Final[Mapping[type[ast.operator], Callable[[Any, Any], Any]]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv
 }  # fmt: skip
@@ -101,8 +103,31 @@ def program_forms(texts: Sequence[ProgramText]) -> list[str]:
         if not _BINDING & words.keys():
             _pass_by_position(tree, attributes)
             tree.body = [*_sorted_bindings(tree.body, words)]
-    forms = zip(texts, trees, strict=True)
-    return [f"{_place(text, numbers)} {ast.dump(tree)}" for text, tree in forms]
+    is_named = any(_reads_module_names(text.tree) for text in texts)
+    names = [_imported_names(text) if is_named else () for text in texts]
+    forms = zip(texts, names, trees, strict=True)
+    return [f"{_place(text, numbers)} {own} {ast.dump(tree)}" for text, own, tree in forms]
+
+
+def _reads_module_names(tree: ast.AST) -> bool:
+    """Return whether a text reads names of modules, but to ask whether it is the program."""
+    asked = {
+        id(node.left)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Compare) and "'__main__'" in map(ast.unparse, node.comparators)
+    }
+    nodes = (node for node in ast.walk(tree) if id(node) not in asked)
+    return any(_NAMING & {getattr(n, "id", ""), getattr(n, "attr", "")} for n in nodes)
+
+
+def _imported_names(text: ProgramText) -> tuple[str, ...]:
+    """Return the names by which a text imports modules of the program."""
+    return tuple(
+        f"{node.level} {node.module}"
+        for node in ast.walk(text.tree)
+        if isinstance(node, ast.ImportFrom)
+        if any(text.imported.get((node.lineno, node.col_offset, one.name)) for one in node.names)
+    )
 
 
 def _place(text: ProgramText, numbers: Mapping[str, int]) -> str:

@@ -219,6 +219,8 @@ def test_program_that_uses_what_was_not_recorded_is_not_known(tmp_path, line, re
         ("from operator import methodcaller as m\nn = m('read')\n", "run.py:15 uses methodcaller"),
         ("import inspect\nn = len(inspect.getsource(f))\n", "run.py:15 uses inspect.getsource"),
         ("n = halved.__code__.co_firstlineno\n", "run.py:14 uses __code__"),
+        ("n = len(dir()[-1])\n", "run.py:14 uses dir()"),
+        ("n = len(f.tb_frame.f_locals)\n", "run.py:14 uses f_locals"),
         ("n = len(scale.src)\n", "run.py:14 uses scale.src"),
         ("n = float(scale.fn.__doc__)\n", "run.py:14 uses scale.fn.__doc__"),
     ],

@@ -30,6 +30,21 @@ def test_file_may_be_renamed_but_not_exchanged(tmp_path, after, word):
 
 
 @pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("if __name__ == '__main__': f(1)\n", "yes"),
+        ("n = len(__name__)\n", "not known"),
+        ("n = len(f.__module__)\n", "not known"),
+        ("root = __file__\n", "not known"),
+    ],
+)
+def test_file_may_not_be_renamed_where_its_name_is_read(tmp_path, text, word):
+    after = side(MAIN.replace(" a ", " c "), c=A + text, b=B)
+
+    assert evidence(tmp_path, side(a=A + text, b=B), after)[0] == word
+
+
+@pytest.mark.parametrize(
     ("imports", "word"),
     [
         ("from d import f\nfrom d import g", "yes"),
