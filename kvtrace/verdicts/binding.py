@@ -379,6 +379,12 @@ class BoundCall:
         is_stored = use.value is stored_index(use.access.op, module)
         return not (is_stored and use.arithmetic.op.index in hashing_ops(module))
 
+    def is_ideal(self, place: Place) -> bool:
+        """Return whether no integer of an op's address, mask and execution may wrap around."""
+        return self.may_wrap(place) is None and (
+            not isinstance(place, Access) or self.has_ideal_address(place)
+        )
+
     def has_ideal_address(self, access: Access) -> bool:
         """Return whether equal addresses are equal offsets: they are far from 2^64 bytes apart."""
         low, high = signed_range(63)

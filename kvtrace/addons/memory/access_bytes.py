@@ -134,7 +134,7 @@ class TouchedBytes(Struct, eq=False):
 
 def _joined_sets(sets: list[Repetition]) -> list[Repetition]:
     """Return sets of the same union: those of equal levels are one where their ranges touch."""
-    while True:
+    while len(sets) > 1:
         result: list[Repetition] = []
         ordered = sorted(sets, key=lambda repeated: repeated.levels)
         for levels, group in groupby(ordered, key=lambda repeated: repeated.levels):
@@ -148,3 +148,4 @@ def _joined_sets(sets: list[Repetition]) -> list[Repetition]:
         if len(result) == len(sets):
             return result
         sets = result
+    return sets

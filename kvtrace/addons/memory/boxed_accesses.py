@@ -40,8 +40,8 @@ from kvtrace.symbolic.conditions import (
     in_order,
 )
 from kvtrace.symbolic.functions import ways
-from kvtrace.symbolic.prover import Proven, interval
-from kvtrace.symbolic.summary import Access, Loop, Place
+from kvtrace.symbolic.prover import interval
+from kvtrace.symbolic.summary import Access, Loop
 from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Symbol, Term
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.contents.by_contents import ByContents
@@ -78,6 +78,7 @@ class Boxing:
     def __init__(self, call: Call) -> None:
         self.bound = BoundCall(call, budget=Budget(solver_seconds_a_call=0.0))
         self.accesses: Sequence[Access] = self.bound.summary.accesses
+        self._origins = [getattr(argument, "offset_bytes", 0) for argument in call.arguments]
         atoms: set[Atom] = {loop.trip for loop in self.bound.summary.loops}
         for access in self.accesses:
             atoms |= access.offset.atoms() | access.active.atoms()
@@ -113,11 +114,6 @@ class Boxing:
         """Return a formula with the values and ranges that its symbols have in the call."""
         return formula.substitute(dict(self._ranges_of(formula.atoms())))
 
-    def is_ideal(self, place: Place) -> bool:
-        """Return whether no integer wraps around that an address, mask or branch is made of."""
-        widths = map(self.bound.width, self.bound.arithmetic_of(place))
-        return all(isinstance(width, Proven) for width in widths)
-
     @cached_property
     def missing_choices(self) -> str:
         """A phrase that names integers that choose lanes and were not recorded, or ""."""
@@ -147,10 +143,8 @@ class Boxing:
             return TouchedBytes()
         if access.argument is None or access.unknown is not None:
             raise NoBoxes(access.unknown or "its pointer is no argument")
-        if not self.is_ideal(access):
+        if not self.bound.is_ideal(access):
             raise NoBoxes("an integer of its address or mask may wrap around")
-        if not self.bound.has_ideal_address(access):
-            raise NoBoxes("its address may wrap around at 64 bits")
         touched = TouchedBytes()
         mask = active.substitute(self._in_range)
         for choices, offset in ways(access.offset.substitute(self._in_range)):
@@ -198,7 +192,7 @@ class Boxing:
         by_contents: bool,
     ) -> None:
         """Add the bytes of each box of the digits for which all conditions hold."""
-        origin = self.bound.call.tensor(access.argument or 0).offset_bytes
+        origin = self._origins[access.argument or 0]
         begins, atoms = ORIGIN, offset.atoms().union(*(c.atoms() for c in conditions))
         if by_contents and self.bound.by_contents.is_about(atoms):
             if not all(map(_ends_once, access.loops)):

@@ -183,12 +183,12 @@ def with_index_contents(call: Call) -> Call:
     What is read from a changed storage depends on when it is read, and is not guessed. Counters
     keep theirs where the places that they decide are the same in every order of the programs.
     """
-    reads = _deciding_arguments(call.module)
-    written = _written_storages(call)
+    reads, storages = _deciding_arguments(call.module), _storages(call.arguments)
     has_additions = any(updates_by(op, ADD) for op in call.module.ops)
     counters = steady_counters(BoundCall(call)) if has_additions else frozenset()
+    written = _written_storages(call)
     copies: dict[Storage, Storage] = {}
-    for storage, args in _storages(call.arguments).items():
+    for storage, args in storages.items():
         decides = storage in counters or (
             storage not in written
             and (
@@ -207,8 +207,9 @@ def _written_storages(call: Call) -> frozenset[Storage]:
     A table that no store reaches while it has its contents keeps them. What stores do reach loses
     its contents, until that changes no store.
     """
+    stores_elsewhere = any(map(_stores_elsewhere, accessing_sites(call.module)))
     written = written_storages(call.module, call.arguments)
-    if not any(map(_stores_elsewhere, accessing_sites(call.module))):
+    if not stores_elsewhere:
         return written
     reached: frozenset[Storage] = frozenset()
     while True:

@@ -98,9 +98,11 @@ def used_effect(boxing: Boxing, effect: StorageEffect) -> tuple[Effect, ByteRang
         loads = [access for access in within if effect_of(access.op) == "load"]
         is_used = all(any(use.takes_all(a) for use in uses_of(a, boxing)) for a in loads)
         surely, may_read, copies = effect.reads if is_used else NOTHING, effect.may_read, []
-    first, reason = effect.reads, effect.reason or f"{_DROPPED}{boxing.missing_choices}"
+    first, reason = effect.reads, effect.reason
     if first & effect.may_write and others_may_store(call, effect.args):
         first, reason = first - effect.may_write, _SAME_LAUNCH
+    elif not reason and may_read - (first & surely):
+        reason = f"{_DROPPED}{boxing.missing_choices}"
     matters = Effect(first & surely, may_read, effect.writes, effect.may_write, reason)
     return matters, first, copies
 
@@ -119,7 +121,7 @@ def _is_own(access: Access, within: Sequence[Access], boxing: Boxing) -> bool:
             loop.trip in store.offset.atoms() for loop in inner
         ):
             stored = store.active.substitute({loop.trip: 0 for loop in inner})
-            if set(boxing.of_call(stored).conjuncts()) <= active and boxing.is_ideal(store):
+            if set(boxing.of_call(stored).conjuncts()) <= active and boxing.bound.is_ideal(store):
                 return True
     return False
 
@@ -138,7 +140,7 @@ def _is_read_again(store: Access, boxing: Boxing) -> bool:
 
 def _may_follow(read: Access, store: Access, boxing: Boxing) -> bool:
     """Return whether a program may read bytes that it stored before."""
-    if any(a.argument is None or a.unknown or not boxing.is_ideal(a) for a in (read, store)):
+    if any(a.argument is None or a.unknown or not boxing.bound.is_ideal(a) for a in (read, store)):
         return True
     return may_precede(boxing.bound, store, read, listed_first=store.op.index < read.op.index)
 
@@ -176,7 +178,7 @@ def _bytes(use: Use, access: Access, boxing: Boxing) -> tuple[TouchedBytes, Touc
     """Return the bytes of a load that are surely used by a sink, and those that may be."""
     surely, perhaps, place = TouchedBytes(), TouchedBytes(), use.sink.place
     reached = conjunction((place.active if isinstance(place, Access) else place.reached, use.stays))
-    cases = use.cases if reached is TRUE or boxing.is_ideal(place) else (_ANYWHERE,)
+    cases = use.cases if reached is TRUE or boxing.bound.is_ideal(place) else (_ANYWHERE,)
     for at, lanes, is_whole in cases:
         if at is None:
             perhaps.include(boxing.touched(access, access.active))
@@ -273,9 +275,11 @@ def _only_atom(term: Term) -> Atom | None:
 def uses_of(access: Access, boxing: Boxing) -> Iterator[Use]:
     """Yield the uses of the values of a load's lanes."""
     module, counts = boxing.bound.call.module, Counter(each.op for each in boxing.accesses)
-    taints = Taints(boxing.bound.summary, access)
+    taints, identity = (
+        Taints(boxing.bound.summary, access),
+        tuple(symbol.term for symbol in places_in(access)),
+    )
     copied = _copied(access, module)
-    identity = tuple(symbol.term for symbol in places_in(access))
     is_one_call = len({each.calls for each in boxing.accesses if each.op is access.op}) == 1
     for sink in taints.sinks():
         is_ideal = is_one_call and boxing.bound.are_ideal(
@@ -292,7 +296,7 @@ def uses_of(access: Access, boxing: Boxing) -> Iterator[Use]:
         ):
             is_one = place.argument is not None and counts[place.op] == counts[access.op] == 1
             is_copy = is_one and sink.value in copied
-            yield Use(sink, cases, place, is_copy, ~_replaced(place, boxing))
+            yield Use(sink, cases, place, is_copy, _staying(place, boxing))
         else:
             yield Use(sink, cases, None, is_copy=False)
 
@@ -348,11 +352,11 @@ def _copied(access: Access, module: Module) -> set[Value]:
     return {value for value in copies if value.id not in reached}
 
 
-def _replaced(store: Access, boxing: Boxing) -> Condition:
-    """Return the condition that a later store of a program replaces what it stored, unread."""
+def _staying(store: Access, boxing: Boxing) -> Condition:
+    """Return the condition that no later store of a program replaces what it stored, unread."""
     call = boxing.bound.call
     if store.argument is None:
-        return FALSE
+        return TRUE
     storage = call.tensor(store.argument).storage
     later: list[Condition] = []
     for access in boxing.accesses:
@@ -361,8 +365,8 @@ def _replaced(store: Access, boxing: Boxing) -> Condition:
                 active = boxing.of_call(access.active)
                 later += [active] if boxing.is_known(active) else []
         elif access.argument is None or call.tensor(access.argument).storage is storage:
-            return FALSE
-    return disjunction(later)
+            return TRUE
+    return ~disjunction(later) if later else TRUE
 
 
 def places(access: Access) -> tuple[object, ...]:

@@ -46,8 +46,7 @@ def store_same_value_at_same_index(bound: BoundCall, left: Sharer, right: Sharer
         return False
     search.index = index if ops[0] is ops[1] else ()
     if search.is_wide and not all(
-        a.unknown is None and bound.may_wrap(a) is None and bound.has_ideal_address(a)
-        for a in (left.access, right.access)
+        a.unknown is None and bound.is_ideal(a) for a in (left.access, right.access)
     ):
         search.far_bytes = left.access.element_bytes
     value = ops[0].operand("value")
