@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from msgspec.structs import replace
 
 from kvtrace.addons.memory.access_bytes import TouchedBytes
-from kvtrace.addons.memory.boxed_accesses import Boxing
+from kvtrace.addons.memory.boxed_accesses import Boxing, deciding_values
 from kvtrace.addons.memory.digit_forms import NoBoxes, cases_of
 from kvtrace.addons.memory.first_reads import may_precede, others_may_store
 from kvtrace.addons.memory.states import Effect
@@ -42,7 +42,7 @@ from kvtrace.symbolic.functions import Choice
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.taint import reached_from
 from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term
-from kvtrace.symbolic.undefined.flow import Sink, Taints, deciding_values, marker, places_in
+from kvtrace.symbolic.undefined.flow import Sink, Taints, marker, places_in
 
 if TYPE_CHECKING:
     from kvtrace.addons.memory.effects import StorageEffect
@@ -90,13 +90,13 @@ def used_effect(boxing: Boxing, effect: StorageEffect) -> tuple[Effect, ByteRang
             used, may_be_used = _used(access, boxing, effect, copies, is_first=is_first)
             if is_one and not boxing.is_known(access.active):
                 uses = (use for use in uses_of(access, boxing) if not use.is_copy)
-                used = effect.reads if any(use.takes_all(access) for use in uses) else used
+                used = effect.reads if any(use.takes_all(access, boxing) for use in uses) else used
             surely |= used if is_first else used - effect.may_write
             perhaps |= may_be_used
         may_read = effect.may_read & perhaps
     except (NoBoxes, TooManyRanges):
         loads = [access for access in within if effect_of(access.op) == "load"]
-        is_used = all(any(use.takes_all(a) for use in uses_of(a, boxing)) for a in loads)
+        is_used = all(any(use.takes_all(a, boxing) for use in uses_of(a, boxing)) for a in loads)
         surely, may_read, copies = effect.reads if is_used else NOTHING, effect.may_read, []
     first, reason = effect.reads, effect.reason
     if first & effect.may_write and others_may_store(call, effect.args):
@@ -181,7 +181,7 @@ def _bytes(use: Use, access: Access, boxing: Boxing) -> tuple[TouchedBytes, Touc
     cases = use.cases if reached is TRUE or boxing.bound.is_ideal(place) else (_ANYWHERE,)
     for at, lanes, is_whole in cases:
         if at is None:
-            perhaps.include(boxing.touched(access, access.active))
+            perhaps.include(boxing.touched(access, conjunction((access.active, lanes))))
             continue
         moved = Substitution(dict(zip(places_in(access), at, strict=True)))
         source = replace(
@@ -249,21 +249,21 @@ class Use(NamedTuple):
         """The condition that a lane is active in the store, and stays."""
         return TRUE if self.store is None else self.store.active & self.stays
 
-    def takes_all(self, access: Access) -> bool:
+    def takes_all(self, access: Access, boxing: Boxing) -> bool:
         """Return whether each element that the load reads comes there."""
-        place, places = self.sink.place, places_in(access)
+        place, places = self.sink.place, [boxing.of_call(s.term) for s in places_in(access)]
         reached = place.active if isinstance(place, Access) else place.reached
         return set(reached.conjuncts()) <= set(access.active.conjuncts()) and any(
             at is not None and is_whole and lanes is TRUE and len(set(at)) == len(at)
-            and all(_is_any(term, symbol) for term, symbol in zip(at, places, strict=True))
+            and all(map(_is_any, at, places))
             for at, lanes, is_whole in self.cases
         )  # fmt: skip
 
 
-def _is_any(term: Term, symbol: Symbol) -> bool:
+def _is_any(term: Term, place: Term) -> bool:
     """Return whether a term is a symbol with the range of another one."""
-    atom = _only_atom(term)
-    return isinstance(atom, Symbol) and (atom.low, atom.high) == (symbol.low, symbol.high)
+    is_symbol = isinstance(_only_atom(term), Symbol)
+    return term == place or (is_symbol and (term.low, term.high) == (place.low, place.high))
 
 
 def _only_atom(term: Term) -> Atom | None:
@@ -275,17 +275,15 @@ def _only_atom(term: Term) -> Atom | None:
 def uses_of(access: Access, boxing: Boxing) -> Iterator[Use]:
     """Yield the uses of the values of a load's lanes."""
     module, counts = boxing.bound.call.module, Counter(each.op for each in boxing.accesses)
-    taints, identity = (
-        Taints(boxing.bound.summary, access),
-        tuple(symbol.term for symbol in places_in(access)),
-    )
+    taints = Taints(boxing.bound.summary, access)
+    identity = tuple(boxing.of_call(symbol.term) for symbol in places_in(access))
     copied = _copied(access, module)
     is_one_call = len({each.calls for each in boxing.accesses if each.op is access.op}) == 1
-    for sink in taints.sinks():
-        is_ideal = is_one_call and boxing.bound.are_ideal(
-            deciding_values(module, sink, taints.tainted)
-        )
-        cases = tuple(_cases(sink, access, boxing)) if is_ideal else (_ANYWHERE,)
+    is_ideal = is_one_call and boxing.bound.are_ideal(deciding_values(module))
+    sinks = taints.sinks()
+    kept = _kept(access, taints, boxing)
+    for sink in sinks:
+        cases = tuple(_cases(sink, access, boxing, kept)) if is_ideal else (_ANYWHERE,)
         place = sink.place
         if (
             sink.use == "value"
@@ -301,7 +299,19 @@ def uses_of(access: Access, boxing: Boxing) -> Iterator[Use]:
             yield Use(sink, cases, None, is_copy=False)
 
 
-def _cases(sink: Sink, access: Access, boxing: Boxing) -> Iterator[Case]:
+def _kept(access: Access, taints: Taints, boxing: Boxing) -> Condition:
+    """Return a condition without which selects drop what was loaded before all else."""
+    kept: list[Condition] = []
+    for op in taints.flow.uses(access.op.results[0]):
+        if operator_of(op) != "where":
+            return TRUE
+        possibly = boxing.of_call(taints.of(op.results[0]).possibly).conjuncts()
+        others = [part for part in possibly if part != boxing.of_call(marker(access))]
+        kept.append(conjunction(part for part in others if boxing.is_known(part)))
+    return disjunction(kept)
+
+
+def _cases(sink: Sink, access: Access, boxing: Boxing, kept: Condition) -> Iterator[Case]:
     possibly = boxing.of_call(sink.undefined.possibly)
     try:
         cases = cases_of(map(_without_choice, possibly.conjuncts()))
@@ -311,11 +321,12 @@ def _cases(sink: Sink, access: Access, boxing: Boxing) -> Iterator[Case]:
     for case in cases if possibly is not FALSE else ():
         marks = [part for part in case if isinstance(part, Opaque) and part.key == key]
         if not marks:
-            yield _ANYWHERE
+            yield Case(None, kept)
             continue
         any_element = Substitution(dict(_not_followed(marks[0].at, places, boxing)))
         at = tuple(map(any_element, marks[0].at))
-        active = access.active.substitute(dict(zip(places, at, strict=True))).conjuncts()
+        moved = access.active.substitute(dict(zip(places, at, strict=True)))
+        active = boxing.of_call(moved).conjuncts()
         others = [
             part for each in case if each not in marks
             for part in each.substitute(any_element).conjuncts() if part not in active

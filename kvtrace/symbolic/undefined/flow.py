@@ -12,7 +12,7 @@ Source: Triton's language reference leaves masked-off lanes of a load without `o
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Set
+from collections.abc import Iterable
 from operator import methodcaller
 from typing import Final, Literal
 
@@ -20,7 +20,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kvtrace.ir import Block, Module, Op, Value
-from kvtrace.ir.feeding import feeding_values
 from kvtrace.ir.flow import called, counter_of, deciding, flow_of, terminator
 from kvtrace.ir.model import Function, once_per_module
 from kvtrace.ir.ops import (
@@ -35,7 +34,7 @@ from kvtrace.ir.ops import (
     mask_of,
     operands_of,
 )
-from kvtrace.ir.types import SharedType, integer_bits, shape_of
+from kvtrace.ir.types import SharedType, shape_of
 from kvtrace.ir.updates import DATA
 from kvtrace.symbolic.conditions import TRUE, Condition, Opaque, disjunction
 from kvtrace.symbolic.meanings.tt_shape import lane_symbol, lanes_of, reshaped_indices
@@ -81,18 +80,6 @@ class Sink(Struct, frozen=True, eq=False):
 def sinks_of(module: Module) -> tuple[Sink, ...]:
     """Return the sinks that undefined elements may reach in a kernel."""
     return Taints(summarize(module)).sinks()
-
-
-def deciding_values(module: Module, sink: Sink, tainted_ids: Set[int]) -> list[Value]:
-    """Return the integers that decide which elements of tainted values reach a sink."""
-    feeders = feeding_values((sink.value,), module)
-    return [
-        operand
-        for op in module.ops
-        if op.index in feeders and any(value.id in tainted_ids for value in op.results)
-        for operand in op.operands
-        if operand.id not in tainted_ids and integer_bits(operand.type) is not None
-    ]
 
 
 def _is_followed(op: Op) -> bool:

@@ -17,15 +17,16 @@ from msgspec.structs import replace
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import Op
 from kvtrace.ir.data_dependence import depending_on_data
-from kvtrace.ir.feeding import feeding
+from kvtrace.ir.feeding import feeding, feeding_values
 from kvtrace.ir.model import line_text
 from kvtrace.ir.ops import effect_of, mask_of
+from kvtrace.ir.types import integer_bits
 from kvtrace.symbolic.conditions import Opaque
 from kvtrace.symbolic.prover import Proven, Refuted, is_counterexample, strongest
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.taint import tainted, undefined_cause
 from kvtrace.symbolic.terms import Symbol
-from kvtrace.symbolic.undefined.flow import Sink, deciding_values, sinks_of
+from kvtrace.symbolic.undefined.flow import Sink, sinks_of
 from kvtrace.verdicts.replaying import NOT_REPRODUCED
 from kvtrace.verdicts.rules.fills import ObservedValue, Replays
 from kvtrace.verdicts.verdict import Answer, Verdict, Witness, worst_by_op
@@ -128,7 +129,15 @@ def _decided(bound: BoundCall, sink: Sink, given: Given) -> tuple[Decision, bool
 def _is_followed(bound: BoundCall, sink: Sink) -> bool:
     """Return whether no integer wraps that decides which undefined lanes reach a sink."""
     module = bound.call.module
-    return bound.are_ideal(deciding_values(module, sink, tainted(module)))
+    feeders, undefined_ids = feeding_values((sink.value,), module), tainted(module)
+    deciding_values = [
+        operand
+        for op in module.ops
+        if op.index in feeders and any(value.id in undefined_ids for value in op.results)
+        for operand in op.operands
+        if operand.id not in undefined_ids and integer_bits(operand.type) is not None
+    ]
+    return bound.are_ideal(deciding_values)
 
 
 def _wraps(bound: BoundCall, sink: Sink) -> bool:

@@ -355,6 +355,21 @@ def chosen_by_wrapped(x, out, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def sorted_choice(x, out, n, BLOCK: tl.constexpr):
+    """What a choice keeps goes through more ops than are followed."""
+    lanes = tl.arange(0, BLOCK)
+    tl.store(out + lanes, tl.sort(tl.where(lanes < n, tl.load(x + lanes), 0.0)))
+
+
+@triton.jit
+def merged_with_wrapped(x, out, n, BLOCK: tl.constexpr):
+    """Integers that wrap around, but decide nothing, are beside what is loaded."""
+    lanes = tl.arange(0, BLOCK)
+    loaded = tl.load(x + lanes, mask=lanes < n, other=0).to(tl.int32, bitcast=True)
+    tl.store(out + lanes, (loaded & 15) | (lanes * 1073741824), mask=lanes < n)
+
+
+@triton.jit
 def stored_by_wrapped(x, out, n, BLOCK: tl.constexpr):
     """The store's mask is of integers that wrap around."""
     lanes = tl.arange(0, BLOCK)

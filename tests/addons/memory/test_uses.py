@@ -188,6 +188,19 @@ def test_choices_by_integers_that_wrap_around_are_not_followed(kernel):
     assert used_reads(call, source) == (ByteRanges(), elements((0, 16)))
 
 
+@pytest.mark.parametrize(
+    ("kernel", "surely"), [(kernels.sorted_choice, 0), (kernels.merged_with_wrapped, 13)]
+)
+def test_what_is_dropped_first_is_not_used_whatever_follows(kernel, surely):
+    arguments = {"x": torch.ones(16), "out": torch.ones(16), "n": 13}
+    call = call_of(kernel, (1,), arguments, {"BLOCK": 16})
+    source = next(effect for effect in effects_of(call).storages if effect.args == (0,))
+
+    used, may_be_used = used_reads(call, source)
+    assert not may_be_used - elements((0, 13))
+    assert bool(used) == bool(surely)
+
+
 def test_blocks_after_the_first_flag_that_is_not_set_are_not_used():
     flags = torch.tensor([1, 1, 0, 1, 1, 0], dtype=torch.int32)
     arguments = {"x": torch.ones(96), "out": torch.ones(16), "flags": flags, "n": 13}
