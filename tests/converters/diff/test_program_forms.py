@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.converters.diff.test_callers import HEAD, LAUNCH, evidence
+from tests.converters.diff.programs import HEAD, LAUNCH, evidence
 
 MAIN = "from a import f\nimport b\n" + HEAD + "x = f(x)\n" + LAUNCH
 A, B = "def f(x): return x\n", "def f(x): return x * 2\n"
