@@ -130,6 +130,13 @@ def until(x, out, n, limit, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def masked_from(starts, out, BLOCK: tl.constexpr):
+    """A mask by a number that is loaded."""
+    lanes = tl.arange(0, BLOCK)
+    tl.store(out + lanes, 1.0, mask=lanes >= tl.load(starts))
+
+
+@triton.jit
 def guarded(x, out, n, SIDE: tl.constexpr, BLOCK: tl.constexpr):
     """A mask by the program, which is false or true in all of them."""
     at = tl.program_id(0)

@@ -24,6 +24,7 @@ from kvtrace.symbolic.prover import Given, Method, Proven, Refuted, strongest
 from kvtrace.symbolic.summary import Access, Place
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.verdicts.binding import BoundCall
+from kvtrace.verdicts.contents.loaded import recorded_text
 from kvtrace.verdicts.replaying import run
 from kvtrace.verdicts.verdict import Verdict
 
@@ -155,7 +156,8 @@ def _false_mask_verdict(
             message = f"whether the mask of this {kind} is ever true is not decided: {reason}"
             yield Verdict(ALWAYS_FALSE, "unknown", op, message, reason=reason, access=kind, arg=arg)
             return
-    message = f"{kind} never happens: its mask is false in every lane of every program of this call"
+    text = "never happens: its mask is false in every lane of every program of this call"
+    message = f"{kind} {text}{recorded_text(bound.call, op)}"
     yield Verdict(ALWAYS_FALSE, "violation", op, message, method, access=kind, arg=arg)
 
 
@@ -192,7 +194,8 @@ def _judge_always_true(bound: BoundCall, op: Op, accesses: Sequence[Access]) -> 
     if not methods:
         return
     kind, method = accesses[0].kind, strongest(methods)
-    message = f"the mask of this {kind} is true in every lane of every program of this call"
+    text = f"the mask of this {kind} is true in every lane of every program of this call"
+    message = f"{text}{recorded_text(bound.call, op)}"
     arg = bound.names_of(accesses)
     yield Verdict(ALWAYS_TRUE, "violation", op, message, method, access=kind, arg=arg)
 

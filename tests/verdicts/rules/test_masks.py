@@ -13,7 +13,7 @@ from kvtrace.verdicts.replaying import run
 from tests.support.defects import CORPUS
 from tests.support.thorough import usually
 from tests.verdicts import definedness_kernels as kernels
-from tests.verdicts.calls import call, tensor
+from tests.verdicts.calls import call, ids, tensor
 from tests.verdicts.mutants import mutants
 
 RULES = ("mask-always-false", "mask-always-true")
@@ -32,6 +32,15 @@ def test_a_mask_that_is_never_true_is_found_for_load_and_store():
         ("mask-always-false", "violation", "load"),
         ("mask-always-false", "violation", "store"),
     ]
+
+
+@pytest.mark.parametrize(("first", "how"), [(64, "false"), (0, "true")])
+def test_a_mask_that_data_decides_is_constant_for_the_recorded_contents(first, how):
+    one = call(kernels.masked_from, (1,), starts=ids(first), out=tensor(64), BLOCK=64)
+    (verdict,) = judge(one, [f"mask-always-{how}"])
+
+    assert verdict.message.endswith("of this call; for the recorded contents of starts")
+    assert not any("recorded" in v.message for v in judge(guarded("far"), RULES))
 
 
 @pytest.mark.parametrize("programs", [4, 10**6])
