@@ -188,6 +188,7 @@ class Uses:
                 copied.unwritten, copied.doubtful, state.doubt or doubt, call=self._call,
                 op=source.op, source=source.argument or 0, target=target.args[0],
                 origin=Origin(birth, state, read, argument, shift, self._effect),
+                birth=state.birth_of(read, birth),
             )  # fmt: skip
             first_copy = next((by for by in state.spoilings if by.reaches(read)), None)
             if isinstance(first_copy, CarriedValues):

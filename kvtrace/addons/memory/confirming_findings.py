@@ -26,7 +26,7 @@ class UnwrittenLine(Struct):
     """A line that allocates memory of which a run has findings.
 
     Attributes:
-        line: as model.py:12; "": the memory is a copy, or no line of the program made it.
+        line: as model.py:12; "": the values are from beyond a tensor, or no line is known.
         runs: ids of the runs that have the findings.
         findings: the rule and the kernel of each finding, without repetitions.
         reads: launches and operators that read what nobody wrote, over all findings.
@@ -110,7 +110,8 @@ _TEXTS: Final = {
     "same": "not seen: output and exit code are the same with NaN there and with zeros, which "
     "proves nothing about what is not printed, nor about other inputs",
     "varies": "not known: the output also varies between two runs with the same filling: ",
-    "unfilled": "not known: the program allocated nothing there this time",
+    "unfilled": "not known: the program allocated nothing there this time, or not by torch.empty "
+    "and its like, which alone are filled",
     "failed": "not known: the program failed in each run: ",
 }
 
@@ -122,7 +123,7 @@ def line_text(line: UnwrittenLine) -> str:
         rules.setdefault(rule, []).append(kernel)
     where = "; ".join(f"{rule} in {', '.join(kernels)}" for rule, kernels in rules.items())
     if not line.line:
-        return f"not asked: no line of the program made this memory empty ({where})"
+        return f"not asked: no line is known that made this memory empty ({where})"
     answer = line.confirmation
     text = "not asked" if answer is None else f"{_TEXTS[answer.answer]}{answer.evidence}"
     return f"{line.line} ({where}): {text}"

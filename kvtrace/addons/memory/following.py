@@ -11,6 +11,7 @@ memory of the host, is *unknown*.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from msgspec import Struct
@@ -44,10 +45,18 @@ class _Unwritten(NamedTuple):
     """Reads by an operator of memory that may not have been written.
 
     `given`: the last kernel that was given it or, of a copy, the memory that it was made of.
+    `birth`: the origin of that memory, as in `Spoiling`.
     """
 
     state: State
     given: Place | None
+    birth: Birth | None
+
+    @staticmethod
+    def of(life: Life) -> _Unwritten:
+        """Return the memory of a storage."""
+        birth = life.state.birth_of(life.state.unwritten, life.birth)
+        return _Unwritten(life.state, life.given or life.source, birth)
 
 
 class Leftover(Struct, frozen=True):
@@ -98,7 +107,9 @@ class Follower:
             self.launch_steps[seq] = steps
         self._moved: dict[tuple[Effect, int, int], Effect] = {}
         self._anywheres: dict[tuple[int, str], Effect] = {}
-        self._spoilings: dict[tuple[int, tuple[tuple[int, State], ...]], dict[int, Spoiling]] = {}
+        self._spoilings: dict[
+            tuple[int, tuple[tuple[int, State], ...], Birth | None], dict[int, Spoiling]
+        ] = {}
         self._copies: dict[tuple[Uses, State, Birth, int | None], Mapping[Effect, Spoiling]] = {}
         self._placings: dict[tuple[Spoiling, int | None, int], Spoiling] = {}
         self._uses: dict[int, list[TensorUse]] = {}
@@ -324,7 +335,7 @@ class Follower:
                     # a number of Python's is a tensor without an axis that nothing made
                     is_number = not operator.tensors[position].shape and life.birth.row < 0
                     if effect.may_read and not life.state.whole and not is_number:
-                        unwritten_of_host[position] = _Unwritten(life.state, None)
+                        unwritten_of_host[position] = _Unwritten.of(life)
                     if effect.may_write:
                         life.state, _ = life.state.step(effect)
                         written_of_host.append((life, position))
@@ -336,7 +347,7 @@ class Follower:
             if effect is None:
                 continue
             if effect.may_read and not life.state.whole:
-                unwritten[position] = _Unwritten(life.state, life.given or life.source)
+                unwritten[position] = _Unwritten.of(life)
             if is_moved:
                 life.is_read = True  # what is moved is judged where it is used; the host uses it
                 continue
@@ -370,7 +381,7 @@ class Follower:
             life = self.lives.at(begin, tensor.storage_bytes)
             if effect is None:
                 if tensor.role == "read" and life is not None and not life.state.whole:
-                    unwritten[index] = _Unwritten(life.state, life.given or life.source)
+                    unwritten[index] = _Unwritten.of(life)
             elif tensor.is_of_host and tensor.storage_bytes:
                 self._of_host(begin, tensor.storage_bytes, event.time)
             elif tensor.storage_bytes and (life is None or life.written < event.begin):
@@ -407,12 +418,14 @@ class Follower:
         states = {index: source.state for index, source in unwritten.items()}
         for state in states.values():
             self.carried.update(state.spoilings)
-        key = operator_id, tuple(states.items())
+        births = [source.birth for source in unwritten.values() if source.state.unwritten]
+        key = operator_id, tuple(states.items()), births[0] if births else None
         spoilings = self._spoilings.get(key)
         if spoilings is None:
-            spoilings = self._spoilings[key] = made_of(
-                operator.name, operator.tensors, operator.effects, states
-            )
+            made = made_of(operator.name, operator.tensors, operator.effects, states)
+            spoilings = self._spoilings[key] = {
+                index: replace(spoiled, birth=key[2]) for index, spoiled in made.items()
+            }
         writers = (
             next(iter(self.writers(source.state)), source.given) for source in unwritten.values()
         )

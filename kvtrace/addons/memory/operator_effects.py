@@ -241,7 +241,7 @@ class Operator:
     @property
     def is_empty(self) -> bool:
         """The operator makes memory without values."""
-        return self.name.partition(".")[0] in UNINITIALIZED
+        return self.name.partition(".")[0] in UNINITIALIZED | RESIZING
 
     def placed(self, call: Operated) -> list[tuple[OperatorTensor, int]]:
         """Return the tensors with their addresses in a call; raise DamagedFile."""

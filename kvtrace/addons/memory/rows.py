@@ -69,9 +69,9 @@ class Rows:
                 )
                 if row is not None:
                     self._used.update(unwritten.reading.spoilings)
-                    judged = self._judged(row, unwritten.birth, unwritten.count)
-                    brought = self._brought(unwritten.state, unwritten.reading.unwritten)
-                    yield judged if brought is None else judged._replace(line=self._line(brought))
+                    read = unwritten.reading.unwritten
+                    source = unwritten.state.birth_of(read, unwritten.birth)
+                    yield self._judged(row, unwritten.birth, source, unwritten.count)
             undisputed = None if reads.unwritten else self._undisputed(place, reads)
             if undisputed is not None:
                 yield JudgedRow(undisputed)
@@ -80,7 +80,8 @@ class Rows:
         if written:
             yield JudgedRow(self._operators(written))
         for place, leftover in self._follower.leftovers.items():
-            yield self._judged(self._leftover(place, leftover), leftover.birth)
+            source = leftover.state.birth_of(leftover.state.unwritten, leftover.birth)
+            yield self._judged(self._leftover(place, leftover), leftover.birth, source)
         for place, writer in self._follower.undeclared.items():
             yield JudgedRow(self._undeclared(place, writer))
         unused = self._follower.spoiled - self._used - self._follower.carried
@@ -92,14 +93,17 @@ class Rows:
         severity = RULES[verdict.rule]["severity"]
         return row_of(verdict, call, self._stacks, severity)  # type: ignore[arg-type]
 
-    def _judged(self, row: _Row, birth: Birth, reads: int = 0) -> JudgedRow:
-        """Return a row with its line; those on storages of other origins are other findings."""
+    def _judged(self, row: _Row, birth: Birth, source: Birth | None, reads: int = 0) -> JudgedRow:
+        """Return a row with its line; those on storages of other origins are other findings.
+
+        `source` is the origin of the unwritten values in the storage, None if it is not known.
+        """
         identity = f"{row['finding_id']} {self._places.birth(birth)}"
         row["finding_id"] = _id_of(identity)
         line = ""
         if row["verdict"] == "violation":
-            line = self._places.allocated_at(birth)
-            row["other_stack_id"] = self._stacks.add(self._places.birth_frames(birth))
+            line = "" if source is None else self._places.allocated_at(source)
+            row["other_stack_id"] = self._stacks.add(self._places.birth_frames(source or birth))
         return JudgedRow(row, line, reads)
 
     def _operator_row(
@@ -220,9 +224,10 @@ class Rows:
         else:
             tensor = self._memory.operators[place.row].tensors[place.argument]
             size, offset = tensor.element_bytes if tensor.has_known_size else 1, 0
-            name = f"what {birth} made"
+            of = self._source(first.birth, state, unwritten)
+            name = f"what {birth} made{of}"
             if copied is not None:
-                name, history = f"a copy of {copied.argument.name}", f": {birth} made the copy"
+                name, history = f"a copy of {copied.argument.name}", f": {birth} made the copy{of}"
         often = f", in {plural(first.count, 'call')}" if first.count > 1 else ""
         effect = self._memory.operators[place.row].effects.effects[place.argument]
         verb = "adds to some of" if effect is not None and effect.adds else "reads"
@@ -266,10 +271,8 @@ class Rows:
 
     def _brought(self, state: State, unwritten: ByteRanges) -> CarriedValues | None:
         """Return the values that a call brought into some bytes from elsewhere, if one did."""
-        for values in reversed(state.spoilings):
-            if isinstance(values, CarriedValues) and values.reaches(unwritten):
-                return values
-        return None
+        values = state.spoiling_of(unwritten)
+        return values if isinstance(values, CarriedValues) else None
 
     def _carried(self, values: CarriedValues) -> str:
         """Return from where a call brought values."""
@@ -278,9 +281,12 @@ class Rows:
             return f"made by {kernel} of what it reads beyond {source.name}"
         return f"copied by {kernel} from what nobody wrote of {source.name}"
 
-    def _line(self, values: CarriedValues) -> str:
-        """Return the line that made the memory of which values are, or "" if none is known."""
-        return "" if values.origin is None else self._places.allocated_at(values.origin.birth)
+    def _source(self, birth: Birth, state: State, unwritten: ByteRanges) -> str:
+        """Return who made the memory of which a storage has unwritten values, "" if it did."""
+        source = state.birth_of(unwritten, birth)
+        if source is None or source == birth:
+            return ""
+        return f", with values of what {self._places.birth(source)} made"
 
     def _unused(self, foreign: CarriedValues) -> _Row:
         """Return the verdict that no harm came of a load that leaves its storage."""
@@ -332,7 +338,7 @@ class Rows:
             return self._history(
                 of.birth, of.state, of.unwritten, of.argument.element.bytes, begin, own=own
             )
-        texts = [f"{self._places.birth(birth)} made it"]
+        texts = [f"{self._places.birth(birth)} made it{self._source(birth, state, unwritten)}"]
         if brought is not None:
             return texts[0]
         writers = self._follower.writers(state)
@@ -341,7 +347,9 @@ class Rows:
             if stored is not None:
                 texts.append(stored.text(unwritten, size, origin))
         is_of_kernel = bool(writers) or given is not None
-        for place, effect in list(self._follower.writing_operators(state).items())[:2]:
+        operators = self._follower.writing_operators(state).items()
+        made_by = birth.row if birth.is_by_operator else None
+        for place, effect in [o for o in operators if o[0].row != made_by][:2]:
             texts.append(
                 f"{self._places.operator(place.row)} wrote {_part(effect.writes, origin, size)}"
             )

@@ -9,12 +9,15 @@ one effect is worked out once; following a launch costs a lookup.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 from msgspec import Struct
 
 from kvtrace.metrics.byte_ranges import NOTHING, ByteRanges, TooManyRanges
+
+if TYPE_CHECKING:
+    from kvtrace.addons.memory.lives import Birth
 
 Answer = Literal["proven", "violation", "unknown"]
 
@@ -62,11 +65,15 @@ class Effect(Struct, frozen=True, eq=False):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spoiling:
-    """Bytes that get the values of unwritten memory, or perhaps do; `doubt` is why only perhaps."""
+    """Bytes that get the values of unwritten memory, or perhaps do; `doubt` is why only perhaps.
+
+    `birth` is the origin of that memory, not of copies on the way; None: it is not known.
+    """
 
     unwritten: ByteRanges = field(default_factory=ByteRanges)
     doubtful: ByteRanges = field(default_factory=ByteRanges)
     doubt: str = ""
+    birth: Birth | None = None
 
     def reaches(self, touched: ByteRanges) -> bool:
         """Return whether any of its bytes are among some others."""
@@ -140,6 +147,15 @@ class State:
                 step = self._in_doubt((self, effect)), Reading("unknown", reason=_SCATTERED)
             self._steps[effect] = step
         return step
+
+    def spoiling_of(self, touched: ByteRanges) -> Spoiling | None:
+        """Return the last one that left values in some bytes, if one did."""
+        return next((by for by in reversed(self.spoilings) if by.reaches(touched)), None)
+
+    def birth_of(self, touched: ByteRanges, own: Birth) -> Birth | None:
+        """Return the origin of the unwritten values in some bytes; `own` is the storage's."""
+        spoiling = self.spoiling_of(touched)
+        return own if spoiling is None else spoiling.birth
 
     def _in_doubt(self, before: tuple[State, Effect] | None) -> State:
         """Return the state of which only is known that some bytes may not have been written."""

@@ -2,12 +2,14 @@
 
 import pytest
 
-from kvtrace.addons.memory.judged import findings_of
+from kvtrace.addons.memory.judged import findings_of, unwritten_memory
 from kvtrace.addons.memory.lives import Birth
 from kvtrace.addons.memory.run_memory import RunMemory
 from kvtrace.schema.errors import DamagedFile
 from tests.addons.memory import hand_made
 from tests.addons.memory.hand_made import A, B, tensor
+
+C, D = 0x30000, 0x40000
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +44,33 @@ def places(tmp_path_factory):
 )
 def test_a_storage_is_named_by_what_allocated_it_and_where(places, birth, place):
     assert places.birth(birth) == place
+
+
+@pytest.mark.parametrize("mover", ["aten::clone", "aten::_to_copy", "aten::contiguous"])
+@pytest.mark.parametrize("maker", ["aten::empty.memory_format", "aten::resize_"])
+def test_unwritten_values_are_followed_through_copies_to_the_line_that_made_them(
+    tmp_path, mover, maker
+):
+    copy = [tensor("read", 400), tensor("created", 400)]
+    trace = hand_made.write(
+        tmp_path / "out",
+        operators=[
+            (maker, 12, [tensor("written", 0), tensor("created", 400)]),
+            (mover, 30, copy),
+            ("aten::sum", 31, [tensor("read", 400), tensor("created", 4)]),
+        ],
+        calls=[],
+        events=[
+            ("operator", 10, 0, [0, A]),
+            ("operator", 20, 1, [A, B]),
+            ("operator", 30, 1, [B, C]),
+            ("operator", 40, 2, [C, D]),
+        ],
+    )
+    (judged,) = unwritten_memory(trace, trace.runs[0])
+    assert judged.line == "model.py:12"
+    assert "with values of what torch." in judged.row["message"]
+    assert " at model.py:12 made" in judged.row["message"]
 
 
 def test_an_operator_may_have_no_name_no_tensors_or_tensors_without_a_place(tmp_path):

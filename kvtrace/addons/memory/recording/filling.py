@@ -24,7 +24,12 @@ if TYPE_CHECKING:
 
 #: Functions that make tensors without values, as attributes of torch and of its tensors.
 _OF_TORCH: Final = ("empty", "empty_like", "empty_permuted", "empty_strided")
-_OF_TENSORS: Final = ("new_empty", "new_empty_strided")
+_OF_TENSORS: Final = ("new", "new_empty", "new_empty_strided", "resize_")
+#: Those that may return values, and whether they do with some arguments: data, or memory of before.
+_KEEPING: Final[dict[str, Callable[[tuple[Any, ...]], bool]]] = {
+    "new": lambda args: not all(isinstance(a, int) or type(a).__name__ == "Size" for a in args[1:]),
+    "resize_": lambda args: args[0].is_sparse or bool(args[0].untyped_storage().nbytes()),
+}
 _OF_GENERATED_CODE: Final = ("_empty_strided_cpu", "_empty_strided_cuda")
 
 
@@ -47,7 +52,7 @@ def fill_fresh_memory(
         for name in names:
             original = getattr(owner, name, None)
             if original is not None:
-                replaced.put(owner, name, _filling(original, fill))
+                replaced.put(owner, name, _filling(original, fill, name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +80,15 @@ class _Fill:
             self.problem(error)
 
 
-def _filling(make: Callable[..., Any], fill: _Fill) -> Callable[..., Any]:
+def _filling(make: Callable[..., Any], fill: _Fill, name: str) -> Callable[..., Any]:
     """Return a function that fills the tensor that another one makes."""
     torch = fill.torch
 
     def made(*args: Any, **kwargs: Any) -> Any:
+        is_fresh = not (name in _KEEPING and _KEEPING[name](args))
         tensor = make(*args, **kwargs)
+        if not is_fresh:
+            return tensor
         if torch.compiler.is_compiling() or torch._guards.TracingContext.try_get() is not None:
             # Filling would be traced. Compiled code allocates by `_OF_GENERATED_CODE` when it runs.
             return tensor

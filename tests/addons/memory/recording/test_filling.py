@@ -41,6 +41,20 @@ def test_only_the_memory_of_a_line_is_filled_and_other_memory_is_zeros(tmp_path,
     assert (tmp_path / "witness").exists()
 
 
+GROWN = """
+import torch
+ones = torch.ones(4, device="cuda")
+fresh = [torch.empty(0, device="cuda").resize_(4), ones.new(4), ones.new(torch.Size([4]))]
+print(*(bool(x.isnan().all()) for x in fresh))
+kept = [ones.new([1.0]), ones.clone().resize_(2), ones.new(ones)]
+print(*(bool((x == 1).all()) for x in kept))
+"""
+
+
+def test_memory_of_resizes_and_legacy_constructors_is_filled_and_values_stay(tmp_path):
+    assert filled(tmp_path, "nan", GROWN) == ["True True True"] * 2
+
+
 def test_no_witness_is_made_if_the_line_allocates_nothing(tmp_path):
     assert filled(tmp_path, "nan@prog.py:2")[1] == "True True True"
     assert not (tmp_path / "witness").exists()
