@@ -15,7 +15,12 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.addons.memory.operator_effects import RESIZING, OperatorEffects, OperatorTensor
+from kvtrace.addons.memory.operator_effects import (
+    CHOSEN,
+    RESIZING,
+    OperatorEffects,
+    OperatorTensor,
+)
 from kvtrace.addons.memory.states import Effect, Spoiling, State
 from kvtrace.metrics.byte_ranges import NOTHING, ByteRanges, TooManyRanges
 
@@ -29,12 +34,19 @@ _IN_ORDER: Final = frozenset(
     f"aten::{name}"
     for name in (
         "_foreach_copy_", "_reshape_copy", "_to_copy", "_unsafe_view", "clone", "contiguous",
-        "copy_", "flatten",
-        "reshape", "reshape_as", "to", "view_copy",
+        "_pin_memory", "copy_", "flatten", "pin_memory", "reshape", "reshape_as", "to", "view_copy",
     )
 )  # fmt: skip
 
 
+#: Operators whose result has elements of their first tensor alone, whatever the others choose.
+_SELECTING: Final = frozenset(
+    f"aten::{name}"
+    for name in (
+        "_unsafe_index", "embedding", "flip", "fliplr", "flipud", "gather", "index", "index_select",
+        "masked_select", "roll", "rot90", "take", "take_along_dim",
+    )
+)  # fmt: skip
 #: Operators that repeat a whole tensor along its axes.
 _REPEATING: Final = frozenset(("aten::repeat", "aten::tile"))
 
@@ -144,11 +156,19 @@ def spoiling(name: str, sources: Sequence[Source], target: OperatorTensor) -> Sp
     read = [(tensor, state, effect.may_read) for tensor, state, effect in sources]
     if all(not (state.unwritten & region or state.doubtful & region) for _, state, region in read):
         return None
-    in_doubt = Spoiling(
-        doubtful=_bytes_or_span(target),
-        doubt=f"{name} passed on bytes that may not have been written",
-    )
+    doubt = f"{name} passed on bytes that may not have been written"
+    if name in _SELECTING and len(sources) > 1:
+        doubt += f", of elements that {CHOSEN}"
+    in_doubt = Spoiling(doubtful=_bytes_or_span(target), doubt=doubt)
     try:
+        (_, state, effect), *others = sources
+        if (
+            name in _SELECTING
+            and effect.reads
+            and not effect.reads - state.unwritten
+            and all(other.state.whole for other in others)
+        ):
+            return Spoiling(target.bytes)
         unwritten = _moved(name, [(t, s.unwritten & r) for t, s, r in read], target)
         doubtful = _moved(name, [(t, s.doubtful & r) for t, s, r in read], target)
     except TooManyRanges:

@@ -44,6 +44,9 @@ def tensor_bytes(
 
 
 Role = Literal["read", "written", "created", "viewed"]
+#: What an operator on storages is a part of: `torch.load`, whose storages have what was read from a
+#: file, or `share_memory_`, which copies one.
+Within = Literal["load", "share"]
 
 #: Operators whose new results have no values yet.
 UNINITIALIZED: Final = frozenset(
@@ -112,6 +115,10 @@ _OVERWRITING: Final = frozenset(
         "fill_", "geometric_", "log_normal_", "normal_", "random_", "uniform_", "zero_",
     )
 )  # fmt: skip
+CHOSEN: Final = (
+    "an index or mask chooses, which no setting records of an operator: torch.zeros in place of "
+    "torch.empty makes the read known"
+)
 #: Operators that write some elements of the argument that they change: which, data says.
 _WRITING_SOME: Final = frozenset(
     f"aten::{name}"
@@ -136,12 +143,12 @@ MOVING: Final = RESIZING | frozenset(
     f"aten::{name}"
     for name in (
         "_foreach_copy_", "_reshape_copy", "_to_copy", "_unsafe_index", "_unsafe_index_put",
-        "_unsafe_view", "as_strided_scatter", "cat", "clone", "column_stack", "concat",
-        "concatenate", "constant_pad_nd", "contiguous", "copy_", "diag", "diag_embed",
+        "_pin_memory", "_unsafe_view", "as_strided_scatter", "cat", "clone", "column_stack",
+        "concat", "concatenate", "constant_pad_nd", "contiguous", "copy_", "diag", "diag_embed",
         "diagonal_scatter", "dstack", "embedding", "flatten", "flip", "fliplr", "flipud",
         "gather", "hstack", "index", "index_copy", "index_copy_", "index_fill", "index_put",
         "index_put_", "index_select", "masked_fill", "masked_scatter", "masked_scatter_",
-        "masked_select", "narrow_copy", "pad", "put_", "repeat", "repeat_interleave",
+        "masked_select", "narrow_copy", "pad", "pin_memory", "put_", "repeat", "repeat_interleave",
         "reshape", "reshape_as", "roll", "rot90", "scatter", "scatter_", "select_scatter",
         "slice_copy", "slice_scatter", "split_copy", "stack", "take", "take_along_dim",
         "tile", "to", "tril", "triu", "type_as", "unfold_copy", "view_copy", "vstack",
@@ -226,6 +233,7 @@ class Operator:
     tensors: tuple[OperatorTensor, ...]
     effects: OperatorEffects
     stack_id: int | None = None
+    within: Within | None = None
     is_torchs: bool = field(init=False)
     """The operator is one of torch's own: what happens inside of it is not recorded apart."""
     hands_over: bool = field(init=False)
@@ -235,7 +243,9 @@ class Operator:
         """Set what is read at each call."""
         object.__setattr__(self, "is_torchs", self.name.startswith("aten::"))
         base, _, overload = self.name.partition(".")
-        hands_over = base in _FILLED or (base in SHARING and overload.startswith("source_Storage"))
+        hands_over = base in _FILLED or (
+            base in SHARING and overload.startswith("source_Storage") and self.within is None
+        )
         object.__setattr__(self, "hands_over", hands_over)
 
     @property
@@ -295,10 +305,14 @@ def _effect(
         return None
     if base in _FILLED:
         return _writing(tensor.bytes) if tensor.role == "read" else None
-    if base in _TIMES_BETA and tensor is tensors[0]:
+    read = sum(other.role == "read" for other in tensors)  # two if it is recorded that beta is 0
+    if base in _TIMES_BETA and tensor is tensors[0] and (tensor.role == "written" or read == 3):
         region = tensor.bytes
         writes = region if tensor.role == "written" else NOTHING
-        reason = f"{_short(base)} does not read what it adds to if beta is 0, which is not recorded"
+        reason = (
+            f"{_short(base)} does not read what it adds to if beta is 0, which is recorded only of "
+            "operators that are not in place"
+        )
         return Effect(may_read=region, writes=writes, may_write=writes, reason=reason)
     if base in _FIRST_STEPS and tensor.role == "written":
         region = tensor.bytes
@@ -320,10 +334,7 @@ def _effect(
     if base in _WRITING_SOME:
         adds = base in _ACCUMULATING or "reduce" in overload
         doing = "may change" if adds else "writes"
-        reason = (
-            f"{_short(base)} {doing} elements that an index or mask chooses, which no setting "
-            "records of an operator: torch.zeros in place of torch.empty makes the read known"
-        )
+        reason = f"{_short(base)} {doing} elements that {CHOSEN}"
         region = tensor.bytes
         is_certain = base in _ADDING and all(0 not in other.shape for other in tensors)
         reads = region if adds else NOTHING

@@ -18,8 +18,9 @@ HOST: Final = (
 )
 #: Doubts of storages that are not followed, which what is copied from them takes over.
 HOST_COPIED: Final = (
-    "it is made of memory of the host, whose writes are not all seen: operators on tensors "
-    'made with device="cuda" are followed, with KVTRACE_DEVICE=cpu also without a GPU'
+    "it is made of memory of the host, which not only torch's operators fill (numpy, other "
+    'processes): followed are tensors that operators make with device="cuda", as '
+    'torch.tensor(array.tolist(), device="cuda"), with KVTRACE_DEVICE=cpu also without a GPU'
 )
 UNSEEN_COPIED: Final = "it is made of memory that was made where kvtrace does not see it"
 _WEAK: Final = ("", UNSEEN, HOST, HOST_COPIED, UNSEEN_COPIED)

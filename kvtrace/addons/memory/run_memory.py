@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import dropwhile
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kvtrace.addons.memory.carried_values import CarriedValues, Uses, foreign_values
 from kvtrace.addons.memory.effects import StorageEffect, depends_on_contents, effects_of
@@ -16,12 +18,14 @@ from kvtrace.addons.memory.operator_effects import (
     SHARING,
     Operator,
     OperatorTensor,
+    Within,
     operator_effects,
 )
 from kvtrace.addons.memory.states import Effect
 from kvtrace.evaluate import TensorArgument
 from kvtrace.figures.lines import is_plumbing, place_of
 from kvtrace.ir.locations import Frame
+from kvtrace.metrics.byte_ranges import ByteRanges
 from kvtrace.recorded_calls.recorded import Call, KnownLaunches, UnreadyCall, calls_of
 from kvtrace.schema.trace import Run, Trace
 
@@ -154,7 +158,8 @@ class RunMemory:
             self.calls[call.call_id] = judged
         columns = ["operator_id", "name", "tensors", "stack_id"]
         rows = trace.table("operators", (run,), columns).to_pylist()
-        self.operators = {row["operator_id"]: _operator(row) for row in rows}
+        within = _torchs_stacks(trace, run)
+        self.operators = {row["operator_id"]: _operator(row, within) for row in rows}
         self.places = Places(trace, run, self.operators)
         self._by_effect: dict[Effect, JudgedCall] = {}
 
@@ -253,11 +258,43 @@ def _judged_launches(
     return first, launches if len(contents.sets) > 1 else {}
 
 
-def _operator(row: Mapping[str, Any]) -> Operator:
+#: Files of torch and functions in them within which an operator is given a storage by torch.
+_OF_TORCH: Final[Mapping[Within, tuple[str, re.Pattern[str]]]] = {
+    "load": ("/torch/serialization.py", re.compile(r"(_legacy)?_?load")),
+    "share": ("/torch/storage.py", re.compile(r".*_share_(fd|filename)_cpu_")),
+}
+
+
+def _torchs_stacks(trace: Trace, run: Run) -> dict[int, Within]:
+    """Return what the stacks are within, of those that are within such functions."""
+    return {
+        stack["stack_id"]: within
+        for stack in trace.table("stacks", (run,), ["stack_id", "frames"]).to_pylist()
+        for within, (file, function) in _OF_TORCH.items()
+        for frame in stack["frames"] or ()
+        if (frame["file"] or "").endswith(file) and function.match(frame["function"] or "")
+    }
+
+
+def _operator(row: Mapping[str, Any], stacks: Mapping[int, Within]) -> Operator:
     name = row["name"] or "?"
     is_sharing = _base(name) in SHARING
-    tensors = tuple(_operator_tensor(tensor, is_sharing) for tensor in row["tensors"] or ())
-    return Operator(name, tensors, operator_effects(name, tensors), row["stack_id"])
+    within = stacks.get(row["stack_id"]) if is_sharing else None
+    is_of_file = within == "load"
+    tensors = tuple(
+        _operator_tensor(tensor, is_sharing and not is_of_file) for tensor in row["tensors"] or ()
+    )
+    effects = operator_effects(name, tensors)
+    if is_of_file:  # the whole storage, of which a tensor may have a part
+        whole = [ByteRanges.of(0, tensor.storage_bytes) for tensor in tensors]
+        effects = replace(
+            effects,
+            effects=tuple(
+                Effect(writes=all_of_it, may_write=all_of_it) if tensor.role == "created" else None
+                for tensor, all_of_it in zip(tensors, whole, strict=True)
+            ),
+        )
+    return Operator(name, tensors, effects, row["stack_id"], within)
 
 
 def _operator_tensor(row: Mapping[str, Any], is_sharing: bool) -> OperatorTensor:

@@ -5,6 +5,8 @@ violation), `proven`, or `unknown`. Each case is given a tensor of 100 elements,
 written.
 """
 
+import io
+
 import numpy as np
 import torch
 import triton
@@ -138,6 +140,14 @@ def sharing(x):
     return torch.empty(0, device=DEVICE).set_(x.untyped_storage(), 0, (100,), (1,))
 
 
+def loaded(x):
+    """Return a tensor as it is read from a file."""
+    file = io.BytesIO()
+    torch.save(x, file)
+    file.seek(0)
+    return torch.load(file)
+
+
 def lower(x):
     """Return a matrix of which only the lower triangle is written."""
     matrix = empty(*x.shape)
@@ -225,6 +235,8 @@ def main():
         "row_left_out": lambda x: read(cases.put_rows(ones(96), (0, 1, 2, 4, 5))),
         "resized": lambda x: read(resized(x)),
         "stacked": lambda x: read(torch.stack([x, ones(100)])),
+        "selected": lambda x: read(torch.index_select(x[50:], 0, first(8))),
+        "gathered": lambda x: read(x[50:].gather(0, first(8))),
         "row_unwritten": lambda x: read(cases.put_rows(x, (0, 5, 1))),
     }
     proven = {
@@ -232,6 +244,15 @@ def main():
         "tensor": lambda _: read(torch.tensor([1.0] * 100, device=DEVICE)),
         "host_written": lambda _: read((torch.arange(100) * 2 + torch.ones(100)).to(DEVICE)),
         "host_in_parts": lambda x: read(host_part(100).to(DEVICE)),
+        "host_shared": lambda x: read(torch.ones(100).share_memory_().to(DEVICE)),
+        "loaded": lambda x: read(loaded(torch.ones(100)).to(DEVICE)),
+        "loaded_view": lambda x: read(loaded(torch.ones(10, 10).t()[2:]).to(DEVICE)),
+        "beta_of_zero": lambda x: read(
+            torch.addmm(x.view(square), ones(10, 4), ones(4, 10), beta=0)
+        ),
+        "batched": lambda x: read(
+            torch.baddbmm(x.view(1, 10, 10), ones(1, 10, 4), ones(1, 4, 10), beta=0.0)
+        ),
     }
     unknown = {
         "indexed": lambda x: read(x[first(50)]),
@@ -239,7 +260,10 @@ def main():
         "added_somewhere": lambda x: x.index_add_(0, first(4), ones(4)),
         "added_nowhere": lambda x: empty(100).index_add_(0, first(0), ones(0)),
         "chosen": cases.choose,
+        "beta": lambda x: read(torch.addmm(x.view(square), ones(10, 4), ones(4, 10))),
+        "selected_somewhere": lambda x: read(torch.index_select(x, 0, first(8))),
         "host_empty": lambda x: read(torch.empty(100).to(DEVICE)),
+        "host_empty_shared": lambda x: read(torch.empty(100).share_memory_().to(DEVICE)),
         "host_copied": lambda x: read(x.copy_(torch.empty(100))),
         "host_in_part": lambda x: read(host_part(99).to(DEVICE, non_blocking=True)),
         "numpy": lambda x: read(torch.from_numpy(np.empty(100, np.float32)).to(DEVICE)),

@@ -55,6 +55,17 @@ def test_an_axis_that_does_not_matter_need_not_be_known():
     assert moved("aten::stack", [(2, 2)], (1, 2, 2), unwritten=(3, 4)) == ([(3, 4)], [])
 
 
+@pytest.mark.parametrize("name", ["index_select", "gather", "embedding", "flip", "masked_select"])
+def test_elements_that_are_chosen_of_unwritten_memory_are_unwritten(name):
+    tensors = [tensor("read", 4), tensor("read", 2), tensor("created", 2)]
+    effects = operator_effects(f"aten::{name}", tensors)
+    for unwritten, expected in ((0, [(0, 2)]), (1, [])):
+        state = State(4, ByteRanges.of(unwritten, 4))
+        made = made_of(f"aten::{name}", tensors, effects, {0: state})[2]
+        assert list(made.unwritten) == expected
+        assert bool(made.doubtful) is not bool(expected)
+
+
 @pytest.mark.parametrize(("old", "new", "kept"), [(8, 12, (5, 8)), (8, 6, (5, 6))])
 def test_a_storage_that_moves_keeps_its_bytes(old, new, kept):
     tensors = [OperatorTensor("written", "i8", False, (2,), (1,), 0, old), tensor("created", new)]

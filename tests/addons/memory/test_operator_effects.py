@@ -84,7 +84,7 @@ def test_operators_are_judged_by_what_they_read_and_write(verdicts):
         }
         if not as_expected[expected]:
             unexpected[mark] = found
-    assert len(verdicts) == 70
+    assert len(verdicts) == 80
     assert not unexpected
 
 

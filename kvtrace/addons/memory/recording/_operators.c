@@ -168,10 +168,11 @@ static int add_tensor(struct thread *thread, struct under_way *call, const char 
   return 1;
 }
 
-/* Adds the tensors of boxed values; 0 as `add_tensor`. */
-static int add_values(struct thread *thread, struct under_way *call, const char *value,
-                      int64_t count, int64_t results) {
-  for (int64_t i = 0; i < count; i++, value += VALUE_BYTES) {
+/* Adds the tensors of boxed values from number `i` on; 0 as `add_tensor`. */
+static int add_values(struct thread *thread, struct under_way *call, const char *values,
+                      int64_t i, int64_t count, int64_t results) {
+  for (; i < count; i++) {
+    const char *value = values + i * VALUE_BYTES;
     unsigned int tag = tag_of(value);
     if (tag == torch_at.tensor_tag) {
       if (!add_tensor(thread, call, pointer(value, 0), i | results, NO_ITEM)) return 0;
@@ -224,6 +225,19 @@ static const char *schema_of(const char *function) {
   return function[torch_at.is_schema] == 1 ? pointer(function, torch_at.schema) : NULL;
 }
 
+/* Whether an operator does not read its first argument: torch.addmm and its like with a beta, the
+ * fourth argument, of 0. In place (addmm_), they write it. */
+static int leaves_first(const struct under_way *call, const char *inputs) {
+  static const char *const names[] = {"aten::_addmm_activation", "aten::addbmm", "aten::addmm",
+                                      "aten::addmv", "aten::addr", "aten::baddbmm"};
+  struct text_view name = text_at(call->schema), overload = text_at(call->schema + CXX_STRING);
+  int is_known = !overload.length || (overload.length == 3 && !memcmp(overload.letters, "out", 3));
+  if (call->arguments < 4 || !is_known || word(inputs + 3 * VALUE_BYTES, 0)) return 0;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (name.length == strlen(names[i]) && !memcmp(name.letters, names[i], name.length)) return 1;
+  return 0;
+}
+
 static void begin_call(struct thread *thread, struct under_way *call) {
   const char *function = call->function, *schema = schema_of(function);
   if (!schema) return;
@@ -232,7 +246,7 @@ static void begin_call(struct thread *thread, struct under_way *call) {
   call->pointers = thread->pointers.count;
   const char *inputs = pointer(function, torch_at.inputs);
   call->arguments = word(function, torch_at.inputs + (Py_ssize_t)sizeof(void *));
-  if (!add_values(thread, call, inputs, call->arguments, 0)) {
+  if (!add_values(thread, call, inputs, leaves_first(call, inputs), call->arguments, 0)) {
     thread->words.count = call->words;
     thread->pointers.count = call->pointers;
     return;
@@ -249,7 +263,7 @@ static void end_call(struct thread *thread, struct under_way *call) {
   const char *outputs = pointer(call->function, torch_at.outputs);
   const char *behind = pointer(call->function, torch_at.outputs + (Py_ssize_t)sizeof(void *));
   int64_t results = outputs ? (behind - outputs) / VALUE_BYTES : 0;
-  int complete = add_values(thread, call, outputs, results, RESULT);
+  int complete = add_values(thread, call, outputs, 0, results, RESULT);
   size_t count = thread->words.count - call->words;
   if (complete && count && recording)
     add_row(thread, call,
