@@ -23,34 +23,29 @@ _IDEMPOTENT = frozenset(
 def reduce(walk: Walk, op: Op) -> None:
     """Set the results of a reduction to exact terms if possible, else to bounded unknowns."""
     sources = op.group("source")
-    axis, source = number_of(op, "axis"), shape_of(sources[0].type)
+    axis, shape = number_of(op, "axis"), shape_of(sources[0].type)
     block = op.regions[0].blocks[0]
     combining = _only_op(block)
-    bounds = _result_ranges(walk, op, block, source[axis])
-    lane_terms = [lane(i - 1, n) if i > axis else None for i, n in enumerate(source)]
-    for position, value in enumerate(op.results):
-        formula = walk.formula(sources[position])
+    ranges = _result_ranges(walk, op, block, shape[axis])
+    lane_terms = [lane(i - 1, n) if i > axis else None for i, n in enumerate(shape)]
+    for value, source, limits in zip(op.results, sources, ranges, strict=True):
+        formula = walk.formula(source)
         exact = None
         if isinstance(formula, Term | Condition):
-            exact = _exact_reduction(formula, combining, axis, source[axis])
-        if exact is None:
-            _set_unfollowed(walk, op, value, "what a reduction finds", bounds[position])
-            if (
-                combining == "arith.addi"
-                and isinstance(formula, Term)
-                and _fits_type(value, bounds[0])
-            ):
-                upper_bound = with_lanes_replaced(
-                    _upper_bound_of_sum(formula, axis, source[axis]), source, lane_terms
-                )
-                assert isinstance(upper_bound, Term)
-                walk.set(value, minimum(walk.term(value), upper_bound))
+            exact = _exact_reduction(formula, combining, axis, shape[axis])
+        if exact is not None:
+            result = with_lanes_replaced(exact, shape, lane_terms)
+            if isinstance(result, Term) and len(op.results) == 1:
+                walk.set_computed(op, result)
+            else:
+                walk.set(value, result)
             continue
-        result = with_lanes_replaced(exact, source, lane_terms)
-        if isinstance(result, Term) and len(op.results) == 1:
-            walk.set_computed(op, result)
-        else:
-            walk.set(value, result)
+        _set_unfollowed(walk, op, value, "what a reduction finds", limits)
+        if combining == "arith.addi" and isinstance(formula, Term) and _fits_type(value, limits):
+            upper_bound = _upper_bound_of_sum(formula, axis, shape[axis])
+            bound = with_lanes_replaced(upper_bound, shape, lane_terms)
+            assert isinstance(bound, Term)
+            walk.set(value, minimum(walk.term(value), bound))
 
 
 @meaning("tt.scan")
@@ -89,7 +84,10 @@ def _set_cumulative_sums(
 
 
 def _upper_bound_of_sum(element: Term, axis: int, extent: int) -> Term:
-    """Return an upper bound of a sum: the number of nonzero elements times the largest element."""
+    """Return an upper bound of a sum: the number of nonzero elements times the largest element.
+
+    Of `5 if lane <= n else 0` over 64 lanes, that is `min(64, max(n + 1, 0)) * 5`.
+    """
     largest = max(element.high, 0)
     atom = single(element)
     if not isinstance(atom, Choice) or atom.otherwise != 0:
@@ -101,12 +99,11 @@ def _upper_bound_of_sum(element: Term, axis: int, extent: int) -> Term:
             continue
         form = part.term.affine()
         step = 0 if form is None else form[1].get(lane_of_axis, 0)
-        other_summands = part.term - lane_of_axis.term * step
-        if abs(step) != 1 or lane_of_axis in other_summands.atoms():
+        rest = part.term - lane_of_axis.term * step
+        if abs(step) != 1 or lane_of_axis in rest.atoms():
             continue
-        lane_count = (
-            other_summands + 1 if step < 0 else other_summands + extent
-        )  # lanes up to `rest`, or from `-rest` on
+        # `rest - lane >= 0` holds in lanes up to `rest`; `rest + lane >= 0` from `-rest` on.
+        lane_count = rest + 1 if step < 0 else rest + extent
         count = minimum(count, maximum(lane_count, 0))
     return count * largest
 
@@ -190,19 +187,19 @@ def _result_ranges(walk: Walk, op: Op, block: Block, extent: int) -> list[tuple[
         for position, value in enumerate(block.arguments):
             _set_argument(walk, op, value, position, ranges[position % len(ranges)])
         walk.block(block)
-        if len(walk.arithmetic) > arithmetic_count:  # on the way, something may wrap around
+        if len(walk.arithmetic) > arithmetic_count:  # an op in between may wrap around
             return [None] * len(ranges)
         outcomes = [walk.formula(value) for value in block.ops[-1].operands]
     result_ranges: list[tuple[int, int] | None] = []
     for outcome, (low, high) in zip(outcomes, ranges, strict=True):
         stays = isinstance(outcome, Term) and low <= outcome.low and outcome.high <= high
         result_ranges.append((low, high) if stays else None)
-    # One range that is left takes from the others what they were found by.
-    whole = all(
+    # Each outcome was found from all ranges: if one does not hold, no other is proven.
+    all_hold = all(
         limits is not None or integer_bits(value.type) in (None, 1)
         for limits, value in zip(result_ranges, op.operands, strict=True)
     )
-    return result_ranges if whole else [None] * len(ranges)
+    return result_ranges if all_hold else [None] * len(ranges)
 
 
 def _set_argument(walk: Walk, op: Op, value: Value, position: int, bounds: tuple[int, int]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from math import gcd
-from typing import Final
+from typing import Final, NamedTuple
 
 from kvtrace.symbolic.prover.work import count
 from kvtrace.symbolic.terms import Interval, Monomial, Term, plus
@@ -73,6 +73,15 @@ def is_implied(goal: Term, given: Sequence[Term], ranges: Mapping[Monomial, Inte
     return search.proves(goal, 1, frozenset(), _DEPTH)
 
 
+class _Step(NamedTuple):
+    """A goal minus a multiple of a constraint, with its lower bound per unit of the claim."""
+
+    low: float
+    goal: Term
+    scale: int
+    constraint: int
+
+
 class _Search:
     """Depth-first search for multiples of constraints; the largest lower bound is tried first."""
 
@@ -92,7 +101,7 @@ class _Search:
 
         The claim is an integer: it is >= 0 if `scale` times the claim is more than `-scale`.
         """
-        steps: list[tuple[float, int, int, Term, int, int]] = []
+        steps: list[_Step] = []
         count(_STEPS_A_NODE)
         for variable, factor in goal.coefficients.items():
             for index in self._by_variable.get((variable, factor > 0), ()):
@@ -105,24 +114,15 @@ class _Search:
                 lower_bound, new_scale = lowest(remaining, self._ranges), scale * goal_factor
                 if lower_bound > -new_scale:
                     return True
-                steps.append(
-                    (
-                        lower_bound / new_scale,
-                        len(remaining.coefficients),
-                        len(steps),
-                        remaining,
-                        new_scale,
-                        index,
-                    )
-                )
+                steps.append(_Step(lower_bound / new_scale, remaining, new_scale, index))
         if depth <= 1:
             return False
-        steps.sort(key=lambda step: (-step[0], step[1], step[2]))
-        for _, _, _, remaining, new_scale, index in steps:
+        steps.sort(key=lambda step: (-step.low, len(step.goal.coefficients)))
+        for step in steps:
             if self._nodes <= 0:
                 return False
             self._nodes -= 1
-            if self.proves(remaining, new_scale, used | {index}, depth - 1):
+            if self.proves(step.goal, step.scale, used | {step.constraint}, depth - 1):
                 return True
         return False
 

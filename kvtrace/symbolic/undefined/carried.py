@@ -7,7 +7,7 @@ of any earlier trip. For other outcomes the taint is over-approximated: it cover
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
@@ -98,33 +98,52 @@ def _sources(carried: Sequence[CarriedValue]) -> list[frozenset[Op]]:
 
 
 def _solved(slots: Sequence[_Slot], loop: Loop) -> list[Condition]:
+    """Return each slot's condition in a trip: first of those that depend on no other unsolved one.
+
+    Slots that depend on each other have one solution together.
+    """
     unsolved: dict[object, _Slot] = {slot.placeholder.key: slot for slot in slots}
     solutions: dict[object, tuple[Shape, Condition]] = {}
     while unsolved:
+        group, outcomes = list(unsolved.values()), list[Condition]()
         for key, slot in unsolved.items():
-            outcome = with_solutions(slot.outcome, solutions)
-            if not {opaque.key for opaque in outcome.opaques() if opaque.key in unsolved} - {key}:
+            outcomes.append(with_solutions(slot.outcome, solutions))
+            needed = {opaque.key for opaque in outcomes[-1].opaques()} & unsolved.keys()
+            if needed <= {key}:
+                group, outcomes = [slot], outcomes[-1:]
                 break
-        else:
-            common = _common_solution(list(unsolved.values()), solutions, loop)
-            solutions |= {key: (slot.shape, common) for key, slot in unsolved.items()}
-            break
-        del unsolved[key]
-        solutions[key] = slot.shape, _solution(slot, outcome, loop)
+        solution = _solution(group, outcomes, loop)
+        for slot in group:
+            del unsolved[slot.placeholder.key]
+            solutions[slot.placeholder.key] = slot.shape, solution
     return [solutions[slot.placeholder.key][1] for slot in slots]
 
 
-def _solution(slot: _Slot, outcome: Condition, loop: Loop) -> Condition:
-    references = [opaque for opaque in outcome.opaques() if opaque.key == slot.placeholder.key]
-    trip = loop.trip.term
-    if not references:  # each trip replaces it
+def _solution(slots: Sequence[_Slot], outcomes: Sequence[Condition], loop: Loop) -> Condition:
+    """Return one condition for slots that depend on each other: where any of them was ever true.
+
+    The condition of a slot that each trip replaces is exact: its outcome in the trip before.
+    """
+    slots_by_key = {slot.placeholder.key: slot for slot in slots}
+    placeholders = [
+        opaque for outcome in outcomes for opaque in outcome.opaques() if opaque.key in slots_by_key
+    ]
+    if not placeholders:
+        (slot,), (outcome,), trip = slots, outcomes, loop.trip.term
         before = outcome.substitute({loop.trip: trip - 1})
         return (less(trip, 1) & slot.initial) | (at_least(trip, 1) & before)
-    in_trip = with_solutions(outcome, {slot.placeholder.key: (slot.shape, FALSE)})
-    conditions = [slot.initial, in_trip]
-    if any(opaque.at != slot.placeholder.at for opaque in references):  # elements change places
-        conditions = list(map(slot.anywhere, conditions))
-    return conditions[0] | _in_earlier_trip(conditions[1], loop, slot.key)
+    elements_stay = len({slot.shape for slot in slots}) == 1 and all(
+        opaque.at == slots_by_key[opaque.key].placeholder.at for opaque in placeholders
+    )
+    untainted: dict[object, tuple[Shape, Condition]]
+    untainted = {key: (slot.shape, FALSE) for key, slot in slots_by_key.items()}
+    parts: list[Condition] = []
+    for slot, outcome in zip(slots, outcomes, strict=True):
+        initial, in_trip = slot.initial, with_solutions(outcome, untainted)
+        if not elements_stay:
+            initial, in_trip = slot.anywhere(initial), slot.anywhere(in_trip)
+        parts += [initial, _in_earlier_trip(in_trip, loop, slot.key)]
+    return disjunction(parts)
 
 
 def _in_earlier_trip(condition: Condition, loop: Loop, key: object) -> Condition:
@@ -135,27 +154,3 @@ def _in_earlier_trip(condition: Condition, loop: Loop, key: object) -> Condition
     renamed = Substitution({loop.trip: trip.term})
     before = less(trip.term, loop.trip.term)
     return conjunction((before, loop.running.substitute(renamed), condition.substitute(renamed)))
-
-
-def _common_solution(
-    slots: Sequence[_Slot], solutions: Mapping[object, tuple[Shape, Condition]], loop: Loop
-) -> Condition:
-    """Return one condition for mutually dependent ones: where any of them was ever true."""
-    false_solutions: dict[object, tuple[Shape, Condition]] = {
-        slot.placeholder.key: (slot.shape, FALSE) for slot in slots
-    }
-    slots_by_key = {slot.placeholder.key: slot for slot in slots}
-    outcomes = [with_solutions(slot.outcome, solutions) for slot in slots]
-    placeholders = [
-        opaque for outcome in outcomes for opaque in outcome.opaques() if opaque.key in slots_by_key
-    ]
-    in_place = len({slot.shape for slot in slots}) == 1 and all(
-        opaque.at == slots_by_key[opaque.key].placeholder.at for opaque in placeholders
-    )
-    parts: list[Condition] = []
-    for slot, outcome in zip(slots, outcomes, strict=True):
-        conditions = [slot.initial, with_solutions(outcome, false_solutions)]
-        if not in_place:
-            conditions = list(map(slot.anywhere, conditions))
-        parts += [conditions[0], _in_earlier_trip(conditions[1], loop, slot.key)]
-    return disjunction(parts)
