@@ -121,7 +121,8 @@ class Question:
         self.claim = disjunction(is_apart)
         conditions = [*left[2], *(_renamed(condition, rename, shared) for condition in right[2])]
         if differing is not None:
-            conditions.append(self._difference_condition(differing))
+            pairs = ((symbol.term, self._renamed[symbol].term) for symbol in differing)
+            conditions.append(are_different(pairs))
         if when is not None:
             conditions.append(when(rename))
         for address, width in ((self._address, left[1]), (self._other_address, right[1])):
@@ -131,10 +132,6 @@ class Question:
     def renamed(self, symbol: Symbol) -> Symbol:
         """Return the second actor's symbol for a symbol of the first."""
         return self._renamed.get(symbol, symbol)
-
-    def _difference_condition(self, symbols: Sequence[Symbol]) -> Condition:
-        """Return the condition that at least one of the symbols differs."""
-        return are_different((symbol.term, self._renamed[symbol].term) for symbol in symbols)
 
     def both(self, condition: Condition) -> tuple[Condition, Condition]:
         """Return a condition on the first actor, and the same condition on the second."""

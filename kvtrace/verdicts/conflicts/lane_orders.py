@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from math import prod
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from msgspec import Struct
@@ -92,6 +92,24 @@ class LaneVisit(Struct, frozen=True):
         )  # fmt: skip
 
 
+class _Touch(NamedTuple):
+    """The lanes of a batch of accesses that touch the watched byte, and the first one's element."""
+
+    lanes: tuple[Lane, ...]
+    argument: int
+    start: int
+    width: int
+    iteration: int
+
+
+class _Stored(NamedTuple):
+    """Bytes that an access has stored, from `start` on in the storage of an argument."""
+
+    argument: int
+    start: int
+    content: bytes
+
+
 class ProgramRun(Instrument, Observer):
     """A run of a program that records visits to a byte; subclasses run ops in another order.
 
@@ -123,13 +141,13 @@ class ProgramRun(Instrument, Observer):
         self._starts: dict[Op, list[NDArray[np.int64]]] = {op: [] for op in ops}
         self._phase = 0
         self._counts: dict[Op, int] = {}
-        self._touching: list[tuple[tuple[Lane, ...], int, int, int, int]] | None = None
+        self._touching: list[_Touch] | None = None
         self._last_store: tuple[int, int, int] | None = None
+        """Argument, first and end offset of an op's last store."""
         self._spans: dict[int, tuple[int, int]] = {}
         """The first and end offset of stored bytes, by position of the storage's argument."""
         self.visits: list[Visit] = []
-        self.single_thread_stores: dict[Execution, tuple[int, int, bytes]] = {}
-        """Stores by one thread: argument, start in its storage, bytes."""
+        self.single_thread_stores: dict[Execution, _Stored] = {}
 
     def run(self) -> Self:
         """Evaluate the program."""
@@ -207,7 +225,7 @@ class ProgramRun(Instrument, Observer):
         step(values, scope)
         touching, self._touching = self._touching, None
         if touching:
-            lanes = tuple(lane for touch in touching for lane in touch[0])
+            lanes = tuple(lane for touch in touching for lane in touch.lanes)
             _, argument, start, width, iteration = touching[0]
             before = bytes_before[start - low : start - low + width].tobytes()
             after = self.data[start : start + width].tobytes()
@@ -219,7 +237,7 @@ class ProgramRun(Instrument, Observer):
         if _is_by_one_thread(execution[0]) and self._last_store is not None:
             argument, start, end = self._last_store
             stored = self._data(argument)[start:end].tobytes()
-            self.single_thread_stores[execution] = argument, start, stored
+            self.single_thread_stores[execution] = _Stored(argument, start, stored)
         self._last_store = None
 
     def access(self, access: Access) -> None:
@@ -248,7 +266,7 @@ class ProgramRun(Instrument, Observer):
             lanes = tuple(tuple(map(int, index)) for index in np.argwhere(covers[0]))
             offsets = np.broadcast_to(parts.offsets(), covers.shape)
             start = int(offsets[(0, *lanes[0])]) + origin
-            self._touching.append((lanes, access.argument, start, width, parts.iteration))
+            self._touching.append(_Touch(lanes, access.argument, start, width, parts.iteration))
 
 
 class Overtaking(Struct, frozen=True):
@@ -262,7 +280,7 @@ class Overtaking(Struct, frozen=True):
     first: LaneVisit
     second: LaneVisit
     repeated: bool
-    single_thread_stores: Mapping[Execution, tuple[int, int, bytes]] | None
+    single_thread_stores: Mapping[Execution, _Stored] | None
 
 
 class ReorderedRun(ProgramRun):
@@ -287,12 +305,13 @@ class ReorderedRun(ProgramRun):
         """Evaluate the program, and then do the remaining stores of the thread that was ahead."""
         super().run()
         for stored in self._pending.values():
-            self._do_store(*stored)
+            self._do_store(stored)
         return self
 
-    def _do_store(self, position: int, start: int, stored: bytes) -> None:
-        self._record_stored(position, start, start + len(stored))
-        self._data(position)[start : start + len(stored)] = np.frombuffer(stored, np.uint8)
+    def _do_store(self, stored: _Stored) -> None:
+        argument, start, end = stored.argument, stored.start, stored.start + len(stored.content)
+        self._record_stored(argument, start, end)
+        self._data(argument)[start:end] = np.frombuffer(stored.content, np.uint8)
 
     def _run(self, execution: Execution, step: Step, values: list[Any], scope: Scope) -> None:
         first, second, op = self._ahead.first, self._ahead.second, execution[0]
@@ -301,7 +320,7 @@ class ReorderedRun(ProgramRun):
         if self._ahead.single_thread_stores is not None and _is_by_one_thread(op):
             stored = self._pending.pop(execution, None)
             if stored is not None:
-                self._do_store(*stored)
+                self._do_store(stored)
         elif is_second and effect_of(op) == "load":
             # Memory still has the bytes from before the first store.
             self._load_with(op, step, values, scope, second, first.visit, first.visit.before)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
@@ -282,6 +282,14 @@ def _is_same_memory(
     return all(np.array_equal(left, right) for left, right in pairs)
 
 
+class _ChangedByte(NamedTuple):
+    """A byte of an argument's storage in which two programs have stored different values."""
+
+    argument: int
+    byte: int
+    programs: tuple[int, int]
+
+
 class _DoubtObserver(Observer):
     """An observer of what a run in one order of programs and lanes leaves out.
 
@@ -298,8 +306,7 @@ class _DoubtObserver(Observer):
         self._pending: tuple[int, NDArray[np.int64], int, NDArray[np.uint8]] | None = None
         self._happened = False
         self.unknown: frozenset[str] = frozenset()
-        self.changed: tuple[int, int, tuple[int, int]] | None = None
-        """The index of an argument, a byte of its storage, and both programs that stored there."""
+        self.changed: _ChangedByte | None = None
 
     @property
     def happened(self) -> bool:
@@ -360,7 +367,7 @@ class _DoubtObserver(Observer):
         if is_changed.any():
             first = int(is_changed.argmax())
             programs = int(earlier[first]), program
-            self.changed = self.changed or (argument, int(bytes_[first]), programs)
+            self.changed = self.changed or _ChangedByte(argument, int(bytes_[first]), programs)
             self._happened = True
         writers[bytes_] = program
 

@@ -9,7 +9,6 @@ mask compares there have their names in the kernel: for `mask=index < n`, n = 1,
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
@@ -37,34 +36,33 @@ from kvtrace.verdicts.replaying import NOT_REPRODUCED, WITNESS_LANES, run
 from kvtrace.verdicts.rules.evaluated import EvaluatedBounds, outside_verdict, undecided_verdict
 from kvtrace.verdicts.verdict import Verdict
 
-#: Start of the reason of a violation by an access with a mask.
-MASK_ADMITS: Final = "the mask admits"
-#: Start of the reason of a violation by an access whose address is made of loaded integers.
-LOADED: Final = "the address is made of"
-
 _MAX_LOADED: Final = 3
 _MAX_CHARACTERS: Final = 60
 """Expressions of more characters are not shown."""
 
 
-def admitted(bound: BoundCall, access: Access, defect: OutOfBounds) -> str | None:
-    """Return a phrase with the loaded and compared values in an outside lane, and the extent.
+def _with_cause(
+    bound: BoundCall, access: Access, defect: OutOfBounds, violation: Verdict
+) -> Verdict:
+    """Return a violation whose reason has the values in its lane that let it leave the tensor.
 
-    Returns None if nothing was loaded and the access has no mask, or a constant one.
+    Those are loaded integers in the address, which the message has, too, and numbers that the mask
+    compares. An address without the former, and without a mask, has no reason.
     """
-    causes, lanes = [], tuple(as_term(number) for number in defect.lane)
+    lanes = tuple(as_term(number) for number in defect.lane)
     loaded = ", ".join(islice(_loaded_values(bound, access, defect, lanes), _MAX_LOADED))
-    if loaded:
-        causes.append(f"{LOADED} {loaded}")
+    causes = [f"the address is made of {loaded}"] if loaded else []
+    message = ", as ".join((violation.message, *causes))
     mask = mask_of(access.op)
     if mask is not None and constant_of(value_before(mask, SPREADING)) is None:
-        values_by_name = (
-            {} if access.calls else dict(_compared_values(bound, access, defect, mask, lanes))
-        )
-        values_text = ", ".join(f"{name} = {number:,}" for name, number in values_by_name.items())
-        causes.append(f"{MASK_ADMITS} {values_text or 'this lane'}")
+        compared = () if access.calls else _compared_values(bound, access, defect, mask, lanes)
+        values = ", ".join(f"{name} = {number:,}" for name, number in dict(compared).items())
+        causes.append(f"the mask admits {values or 'this lane'}")
+    if not causes:
+        return violation
     tensor = bound.call.tensor(defect.argument)
-    return f"{', and '.join(causes)}; {tensor.name} has {_extent(tensor)}" if causes else None
+    reason = f"{', and '.join(causes)}; {tensor.name} has {_extent(tensor)}"
+    return replace(violation, reason=reason, message=message)
 
 
 def _extent(tensor: TensorArgument) -> str:
@@ -81,7 +79,8 @@ def _loaded_values(
 ) -> Iterator[str]:
     """Yield the loaded integers that an address is made of, as `index[1] = 64`.
 
-    Of a loop from one loaded number to another the address has only the first: there are none.
+    None in a loop from one loaded number to another, as `range(start[row], start[row + 1])`: the
+    address has only the first, which may be right.
     """
     summands = [atom for monomial in access.offset.coefficients for atom in monomial]
     if any(isinstance(atom, Symbol) and atom.kind == "trip" for atom in summands):
@@ -229,12 +228,8 @@ class Witnesses:
                 grid_defect or defect, arguments, refuted.method, counted=ran_grid,
                 farthest=grid_defect is not None,
             )  # fmt: skip
-            cause = admitted(self._bound, access, defect)
-            if cause is not None and verdict.verdict == "violation":
-                values = re.split(f"; |, and {MASK_ADMITS}", cause)[0]
-                message = verdict.message + (f", as {values}" if LOADED in values else "")
-                verdict = replace(verdict, reason=cause, message=message)
-            yield verdict
+            is_violation = verdict.verdict == "violation"
+            yield _with_cause(self._bound, access, defect, verdict) if is_violation else verdict
 
     def _farthest(self, outside: Sequence[Outside], defect: OutOfBounds) -> OutOfBounds | None:
         """Return the defect with the farthest lane of the grid, None if that is unknown."""
