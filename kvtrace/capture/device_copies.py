@@ -164,7 +164,7 @@ class DeviceCopies:
         targets = [begin + offset for offset in itertools.accumulate(sizes[:-1], initial=0)]
         with relaxed_capture(self._driver):
             self._enqueue(spans, targets, stream)
-            self._call("cuStreamSynchronize", ctypes.c_void_p(stream))
+            call_driver(self._driver, "cuStreamSynchronize", ctypes.c_void_p(stream))
         return tuple(map(ctypes.string_at, targets, sizes))
 
     def _enqueue(
@@ -175,8 +175,8 @@ class DeviceCopies:
         for first, count in _regular_runs(spans, targets):
             (source, size), target = spans[first], targets[first]
             if count == 1:
-                self._call(
-                    "cuMemcpyAsync", ctypes.c_uint64(target), ctypes.c_uint64(source),
+                call_driver(
+                    self._driver, "cuMemcpyAsync", ctypes.c_uint64(target), ctypes.c_uint64(source),
                     ctypes.c_size_t(size), handle,
                 )  # fmt: skip
                 continue
@@ -185,7 +185,7 @@ class DeviceCopies:
                 dstMemoryType=_HOST, dstHost=target, dstPitch=targets[first + 1] - target,
                 WidthInBytes=size, Height=count,
             )  # fmt: skip
-            self._call("cuMemcpy2DAsync_v2", ctypes.byref(rows), handle)
+            call_driver(self._driver, "cuMemcpy2DAsync_v2", ctypes.byref(rows), handle)
 
     def release(self, copy: Copy) -> None:
         """Free the pinned memory of a copy that has been read or is not needed."""
@@ -240,10 +240,12 @@ class DeviceCopies:
         ctypes.c_uint32.from_address(address).value = 0
         return Copy(tuple(parts), address, self._number, stream, begin + total)
 
-    def _call(self, name: str, *arguments: object) -> None:
-        failed = getattr(self._driver, name)(*arguments)
-        if failed:
-            raise CopyFailed(f"{name} failed with error {failed}")
+
+def call_driver(driver: ctypes.CDLL, name: str, *arguments: object) -> None:
+    """Call a function of CUDA's driver; raise CopyFailed if it fails."""
+    failed = getattr(driver, name)(*arguments)
+    if failed:
+        raise CopyFailed(f"{name} failed with error {failed}")
 
 
 @contextmanager

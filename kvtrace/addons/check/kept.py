@@ -95,7 +95,9 @@ def checked_launches(
     call_ids = {row["call_id"] for row in rows}
     table = trace.table("calls", (run,), columns=["call_id", "args"]).to_pylist()
     argument_names_of_calls = {
-        row["call_id"]: _argument_names(row["args"]) for row in table if row["call_id"] in call_ids
+        row["call_id"]: [str(arg["name"]) for arg in row["args"] or ()]
+        for row in table
+        if row["call_id"] in call_ids
     }
     calls = {call.call_id: call for call in calls_of(trace, run) if call.call_id in call_ids}
     for row in sorted(rows, key=lambda row: int(row["seq"])):
@@ -114,10 +116,6 @@ def checked_launches(
                 )
             except UnfitMemory as error:
                 yield UnreadyCall(row["call_id"], call.kernel, str(error))
-
-
-def _argument_names(args: list[dict[str, Any]] | None) -> list[str]:
-    return [str(arg["name"]) for arg in args or ()]
 
 
 def _checked_launch(

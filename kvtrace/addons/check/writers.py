@@ -28,9 +28,10 @@ _TABLES: Final = {
 #: Most operators in a sentence, and most storages, and calls on each, that are followed.
 _NAMED: Final = 5
 _FOLLOWED: Final = 32
-#: Tensors of operators, each with the address of its storage. Collectives write what they are
-#: given, which their schemas do not say; those like zeros_like read no element; set_ hands a
-#: storage on; without elements none is there. A call has its number among those of its operator.
+#: Tensors of operators, each with the address of its storage, and the call's number among those of
+#: its operator. Roles differ from those in schemas: collectives write all of their tensors, and
+#: operators such as zeros_like read no element. Tensors of set_, which only hands a storage on, and
+#: those without elements are left out.
 _TOUCHED: Final = """
     CREATE TEMPORARY TABLE touched AS
     SELECT record, epoch_ns(begin) AS begin, epoch_ns("end") AS returned, operator_id, tensor,
@@ -45,8 +46,8 @@ _TOUCHED: Final = """
         FROM operations JOIN operators USING (operator_id)
     ) WHERE address != 0 AND name NOT LIKE 'aten::set_.%'
 """
-#: Storages that launches were given; null: any. Without a digest after it, or with the same one of
-#: all bytes, it was not written.
+#: Storages that launches got; null: any. The launch did not write a storage without a digest after
+#: it, or with the digest of before, if that is of all bytes.
 _GIVEN: Final = """
     CREATE TEMPORARY TABLE given AS
     WITH parameters AS (
@@ -96,8 +97,11 @@ _OPERATORS: Final = """
 """
 
 
-class Given(NamedTuple):
-    """A storage of a launch ("") or an operator's parameter; `is_suspect`: the host fills none."""
+class Input(NamedTuple):
+    """A storage that a launch (name "") or an operator's parameter got at the time `until`.
+
+    `is_suspect`: it is on a device, and read, so that the host does not fill it.
+    """
 
     storage: int
     until: int
@@ -114,7 +118,7 @@ class Operation(Struct, frozen=True):
     file: str | None
     line: int | None
     ordinal: tuple[int, int] = (0, 0)
-    given: Sequence[Given] = ()
+    inputs: Sequence[Input] = ()
 
     @property
     def text(self) -> str:
@@ -152,23 +156,24 @@ def writers_text(sides: Sequence[Launch], arg: int, name: str, names: tuple[str,
     """Return a sentence on who made the bytes of argument `name` on both `sides`; "" if unknown."""
     calls, unwritten, followed = dict[int, Operation](), "", set[tuple[int, int]]()
     with scratch() as first, scratch() as second:
-        memories = _Memory(first, sides[0]), _Memory(second, sides[1])
-        pairs = [*zip(*(memory.argument(arg) for memory in memories), strict=False)]
-        for pair in pairs:
-            before, after = (m.writers(given) for m, given in zip(memories, pair, strict=True))
-            state = pair[1].storage, max((call.begin for call in after.operations), default=0)
+        old_memory, new_memory = _Memory(first, sides[0]), _Memory(second, sides[1])
+        pairs = [*zip(old_memory.argument(arg), new_memory.argument(arg), strict=False)]
+        for old_input, new_input in pairs:  # to which those that operators read are added
+            before, after = old_memory.writers(old_input), new_memory.writers(new_input)
+            state = new_input.storage, max((call.begin for call in after.operations), default=0)
             if None in (before.source, after.source) or state in followed:
                 continue
             followed.add(state)
-            subject = f"{pair[1].name}, from which {name} was computed," if pair[1].name else name
+            made = new_input.name
+            subject = f"{made}, from which {name} was computed," if made else name
             if text := storage_text(subject, before, after, names):
                 is_on_host = not sides[1][1].devices
-                return f"{text}; what the host itself writes is not recorded" * is_on_host or text
-            if pair[1].is_suspect:
+                return text + "; what the host itself writes is not recorded" * is_on_host
+            if new_input.is_suspect:
                 unwritten = unwritten or after.unwritten_text(subject)
             calls |= {call.begin: call for call in after.operations}
             both = zip(before.operations, after.operations, strict=False)
-            inputs = (zip(old.given, new.given, strict=False) for old, new in both)
+            inputs = (zip(old.inputs, new.inputs, strict=False) for old, new in both)
             pairs += [*chain.from_iterable(inputs)][: _FOLLOWED - len(pairs)]
     if unwritten or not calls:
         return unwritten
@@ -193,22 +198,22 @@ class _Memory:
         self._operators: dict[int, tuple[Any, Any, Any, Any]]
         self._operators = dict(database.execute(_OPERATORS).fetchall())
 
-    def argument(self, arg: int) -> list[Given]:
+    def argument(self, arg: int) -> list[Input]:
         """Return the storage of an argument at the launch, if it is known."""
         query = "SELECT storage, begin FROM given WHERE seq = ? AND number = ?"
         rows = self._database.execute(query, (self._seq, arg + 1)).fetchall()
-        return [Given(*row) for row in rows if row[0] is not None]
+        return [Input(*row) for row in rows if row[0] is not None]
 
-    def writers(self, given: Given) -> Writers:
+    def writers(self, given: Input) -> Writers:
         """Return who wrote a storage, as far as it is known."""
         values = {"storage": given.storage, "until": given.until}
         events = self._database.execute(_EVENTS, values).fetchall()
         since = max((n for n, event in enumerate(events, 1) if event[1] is None), default=0)
         chosen = events[since:][-_FOLLOWED:]
-        others: dict[int, list[Given]] = {}
+        others: dict[int, list[Input]] = {}
         read = {"records": [event[1] for event in chosen], "storage": given.storage}
         for record, *place in self._database.execute(_READ, read).fetchall():
-            others.setdefault(record, []).append(Given(*place))
+            others.setdefault(record, []).append(Input(*place))
         calls = [
             Operation(begin, *self._operators[number], ordinal, others.get(record, ()))
             for begin, record, number, ordinal in chosen
@@ -219,38 +224,51 @@ class _Memory:
 
 def storage_text(subject: str, before: Writers, after: Writers, names: tuple[str, str]) -> str:
     """Return a sentence on the first difference of who wrote one storage; "" without one."""
-    sides = before.operations, after.operations
+    old_calls, new_calls = before.operations, after.operations
     if before.source != after.source:
-        left = [side.source or side.operations[-1].text for side in (after, before)]
-        return f"{subject} is what {left[0]} left {names[1]}, and what {left[1]} left {names[0]}"
-    is_cut = _FOLLOWED in map(len, sides)
-    for old, new in () if is_cut or after.source else zip(sides[0][:1], sides[1][:1], strict=True):
-        (at, number), (now_at, of) = old.ordinal, new.ordinal
-        if at != now_at and number == of and old.name == new.name and not _other_tensors(old, new):
-            return (
-                f"{subject} was made by call {now_at} of {new.text} {names[1]}, by call {at} "
-                f"{names[0]}: another tensor is handed over, or they are made in another order"
-            )
-    counts = [Counter(call.name for call in side) for side in sides]
-    if counts[0] != counts[1] and not is_cut:
-        only = "" if counts[1] - counts[0] and counts[0] - counts[1] else "only "
-        texts = [
-            f"by {_last_extra(side, other, extra).text} {only}{when}"
-            for side, other, extra, when in (
-                (sides[1], sides[0], counts[1] - counts[0], names[1]),
-                (sides[0], sides[1], counts[0] - counts[1], names[0]),
-            )
-            if extra
-        ]
-        text = f"{subject} was computed {', '.join(texts)}"
-        unwritten = after.unwritten_text("it") or before.unwritten_text("it", f" {names[0]}")
-        return f"{text}; {unwritten}" if unwritten else text
-    for old, new in zip(*sides, strict=False):
-        if old.name != new.name and not is_cut:
+        then, now = (side.source or side.operations[-1].text for side in (before, after))
+        return f"{subject} is what {now} left {names[1]}, and what {then} left {names[0]}"
+    are_whole = _FOLLOWED not in (len(old_calls), len(new_calls))
+    if are_whole:
+        difference = "" if after.source else _creation_text(old_calls[0], new_calls[0], names)
+        difference = difference or _operators_text(before, after, names)
+        if difference:
+            return f"{subject} was {difference}"
+    for old, new in zip(old_calls, new_calls, strict=False):
+        if old.name != new.name and are_whole:
             return f"{subject} was computed by {new.text} {names[1]} where {old.text} came before"
         if names[1] == "now" and (text := _other_tensors(old, new)):  # ranks have their own batches
             return f"{subject} was computed by {new.text}, {text}"
     return ""
+
+
+def _creation_text(old: Operation, new: Operation, names: tuple[str, str]) -> str:
+    """Return a phrase if another call of one operator made a storage; "" if not."""
+    (old_number, old_count), (number, count) = old.ordinal, new.ordinal
+    is_other_call = old_number != number and old_count == count and old.name == new.name
+    if not is_other_call or _other_tensors(old, new):
+        return ""
+    return (
+        f"made by call {number} of {new.text} {names[1]}, by call {old_number} {names[0]}: another "
+        "tensor is handed over, or they are made in another order"
+    )
+
+
+def _operators_text(before: Writers, after: Writers, names: tuple[str, str]) -> str:
+    """Return a phrase on operators that one side has more often; "" without any."""
+    old_calls, new_calls = before.operations, after.operations
+    old_counts, new_counts = (Counter(c.name for c in calls) for calls in (old_calls, new_calls))
+    added, removed = new_counts - old_counts, old_counts - new_counts
+    only = "" if added and removed else "only "
+    texts = []
+    if added:
+        texts.append(f"by {_last_extra(new_calls, old_calls, added).text} {only}{names[1]}")
+    if removed:
+        texts.append(f"by {_last_extra(old_calls, new_calls, removed).text} {only}{names[0]}")
+    if not texts:
+        return ""
+    unwritten = after.unwritten_text("it") or before.unwritten_text("it", f" {names[0]}")
+    return f"computed {', '.join(texts)}{'; ' * bool(unwritten)}{unwritten}"
 
 
 def _last_extra(

@@ -28,7 +28,7 @@ from kvtrace.addons.check.recording.device_code import (
     UNROLLED,
     VECTOR,
 )
-from kvtrace.capture.device_copies import CopyFailed, has_failed, relaxed_capture
+from kvtrace.capture.device_copies import CopyFailed, call_driver, has_failed, relaxed_capture
 from kvtrace.forks import Lock
 from kvtrace.surroundings import Local
 
@@ -190,10 +190,10 @@ class DeviceKernels:
     ) -> Answer | None:
         """Enqueue a search of a table's tensors for NaNs and infinities, and return the answer.
 
-        `keep` says whether the launch's memory is stored in a free reserve: for a NaN in examined
-        tensors and none in the others; and for an infinity in examined ones and neither in the
-        others. `captured`: the stream is being captured into a graph. Returns None if no slot for
-        the answer is free.
+        `keep`: the launch's memory is stored in a free reserve if an output has a NaN and no input
+        has one (first), or if an output has an infinity and no input has one or a NaN (second).
+        `captured`: the stream is being captured into a graph. Returns None if no slot for the
+        answer is free.
         """
         ring = self._flags
         slot = self._take_slot(ring, captured)
@@ -250,11 +250,9 @@ class DeviceKernels:
         self._launch_blocks(function, blocks, stream)
 
     def _launch_blocks(self, function: Any, blocks: tuple[int, int], stream: int) -> None:
-        failed = self._driver.cuLaunchKernel(
-            function, *blocks, 1, THREADS, 1, 1, 0, ctypes.c_void_p(stream), _buffers.pointers, None
-        )
-        if failed:
-            raise CopyFailed(f"cuLaunchKernel failed with error {failed}")
+        size = (*blocks, 1, THREADS, 1, 1)
+        handle = ctypes.c_void_p(stream)
+        self.call("cuLaunchKernel", function, *size, 0, handle, _buffers.pointers, None)
 
     def _take_slot(self, ring: _Ring, captured: bool) -> int | None:
         if captured:
@@ -371,14 +369,8 @@ class DeviceKernels:
         self.call("cuStreamDestroy_v2", stream)
 
     def call(self, name: str, *arguments: object) -> None:
-        """Call a function of the driver.
-
-        Raises:
-            CopyFailed: the call failed.
-        """
-        failed = getattr(self._driver, name)(*arguments)
-        if failed:
-            raise CopyFailed(f"{name} failed with error {failed}")
+        """Call a function of the driver; raise CopyFailed if it fails."""
+        call_driver(self._driver, name, *arguments)
 
 
 @lru_cache(maxsize=4096)
