@@ -155,19 +155,22 @@ def explained(
         own = dumps_of(trace, runs) if file is None else (file,)  # others are of other processes
         files = {_process_name(one): one for one in own}
     stacks = {} if newest else _by_process(path / FOLDER, STACKS)
-    names = list(dict.fromkeys((*files, *(stacks if file is None else ()))))
+    notes: dict[str, Sequence[str]] = {}
     if asked is not None:
-        names = list(asked)
         files = {name: files[name] for name, answer in asked.items() if answer.has_dump}
+        notes = {name: answer.notes for name, answer in asked.items()}
     if newest:
         names = list(files)[:1]
+    elif asked is not None:
+        names = list(asked)
+    else:
+        names = list(dict.fromkeys((*files, *(stacks if file is None else ()))))
     processes = [
         _explained_process(
-            name, files.get(name), stacks.get(name), trace, runs,
-            () if asked is None else asked[name].notes,
+            name, files.get(name), stacks.get(name), trace, runs, notes.get(name, ())
         )
         for name in names
-    ]  # fmt: skip
+    ]
     return Explained(_without_launchers(processes), trace, tuple(runs), path)
 
 

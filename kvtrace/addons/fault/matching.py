@@ -9,7 +9,7 @@ import math
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow.compute as pc
 
@@ -36,32 +36,27 @@ def read_parameters(
 ) -> tuple[int | float | None, ...]:
     """Return the value of each parameter of a signature: a pointer's address, or a number.
 
-    None for a constexpr, which is not passed, and for all from the first one on of which the size
-    is not known, as a tensor descriptor. Each lies at a multiple of its own size, as C lays out
-    parameters; Triton passes them in the order of the signature.
+    None for a constexpr, which is not passed, and from the first parameter of unknown size on, as a
+    tensor descriptor. Each lies at a multiple of its own size, as C lays out parameters; Triton
+    passes them in the order of the signature.
     """
-    values: list[int | float | None] = []
-    position, is_known = 0, True
-    for parameter in signature:
+    values: list[int | float | None] = [None] * len(signature)
+    position = 0
+    for number, parameter in enumerate(signature):
         kind = parameter["type"] or ""
         if kind == "constexpr":
-            values.append(None)
             continue
         form = "<Q" if kind.startswith("*") else _FORMATS.get(kind)
-        is_known = is_known and form is not None
-        if form is None or not is_known:
-            values.append(None)
-            continue
+        if form is None:
+            break
         size = struct.calcsize(form)
         position = -(-position // size) * size
         if position + size > len(content):
-            is_known = False
-            values.append(None)
-            continue
+            break
         (value,) = struct.unpack_from(form, content, position)
         if kind == "bf16":
             (value,) = struct.unpack("<f", struct.pack("<I", value << _BFLOAT16_SHIFT))
-        values.append(value)
+        values[number] = value
         position += size
     return tuple(values)
 
@@ -85,9 +80,8 @@ def fits(values: Sequence[int | float | None], args: Sequence[Mapping[str, Any]]
                 return False
             if arg["offset_bytes"] is not None:
                 group = position if arg["alias_group"] is None else arg["alias_group"]
-                if bases.setdefault(group, address - arg["offset_bytes"]) != (
-                    address - arg["offset_bytes"]
-                ):
+                base = address - arg["offset_bytes"]
+                if bases.setdefault(group, base) != base:
                     return False
     return True
 
@@ -109,8 +103,14 @@ def _same_number(value: int | float, literal: str | None) -> bool:
 
 
 _KERNELS: Final = ("kernel_id", "name", "function", "signature", "stages", "file", "origin")
-#: A kernel's row, a call's row, and the call's parameters.
-_Found = tuple[Mapping[str, Any], Mapping[str, Any], tuple[int | float | None, ...]]
+
+
+class _Launch(NamedTuple):
+    """Number, time in ns since 1970, and phase of a launch; None without a row of `launches`."""
+
+    seq: int | None = None
+    enter: int | None = None
+    phase: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,28 +153,25 @@ def matches(trace: Trace, run: Run, grid: Grid) -> list[Match]:
     values = {
         row["kernel_id"]: read_parameters(grid.parameters, row["signature"] or []) for row in named
     }
-    found: list[_Found] = []
-    unfit: list[_Found] = []
-    for call in trace.table("calls", (run,)).to_pylist():
-        kernel = kernels.get(call["kernel_id"])
-        size = (call["grid_x"], call["grid_y"], call["grid_z"])
-        if kernel is None or (any(grid.size) and size != grid.size):
-            continue
-        parameters, args = values[call["kernel_id"]], call["args"] or []
-        is_fit = len(parameters) == len(args) and fits(parameters, args)
-        if is_fit:
-            found.append((kernel, call, parameters))
-        else:
-            unfit.append((kernel, call, (None,) * len(args)))
-    are_fit = bool(found)
-    found = found or unfit
-    launches = _last_launches(trace, run, [call["call_id"] for _, call, _ in found])
-    listed = [
-        Match(kernel, call, parameters, seq, enter, phase, are_fit)
-        for kernel, call, parameters in found
-        for seq, enter, phase in (launches.get(call["call_id"], (None, None, None)),)
+    calls = [
+        call
+        for call in trace.table("calls", (run,)).to_pylist()
+        if call["kernel_id"] in kernels
+        and grid.size in ((0, 0, 0), (call["grid_x"], call["grid_y"], call["grid_z"]))
     ]
-    return sorted(listed, key=lambda match: -1 if match.seq is None else match.seq, reverse=True)
+    launches = _last_launches(trace, run, [call["call_id"] for call in calls])
+    fitting: list[Match] = []
+    unfit: list[Match] = []
+    for call in calls:
+        kernel, args = kernels[call["kernel_id"]], call["args"] or []
+        parameters = values[call["kernel_id"]]
+        launch = launches.get(call["call_id"], _Launch())
+        if len(parameters) == len(args) and fits(parameters, args):
+            fitting.append(Match(kernel, call, parameters, *launch))
+        else:
+            unfit.append(Match(kernel, call, (None,) * len(args), *launch, False))
+    found = fitting or unfit
+    return sorted(found, key=lambda match: -1 if match.seq is None else match.seq, reverse=True)
 
 
 def _is_same_code(trace: Trace, kernel: Mapping[str, Any], code: bytes) -> bool | None:
@@ -188,24 +185,14 @@ def _is_same_code(trace: Trace, kernel: Mapping[str, Any], code: bytes) -> bool 
     )
 
 
-def _last_launches(
-    trace: Trace, run: Run, call_ids: Sequence[int]
-) -> dict[int, tuple[int, int, str | None]]:
-    """Return the number, time and phase of the last launch of each call."""
+def _last_launches(trace: Trace, run: Run, call_ids: Sequence[int]) -> dict[int, _Launch]:
+    """Return the last launch of each call."""
     columns = ["seq", "call_id", "enter", "phase"]
     table = trace.table("launches", (run,), columns=columns)
     rows = table.filter(pc.field("call_id").isin(list(call_ids))).sort_by("seq")
-    times = rows["enter"].cast("int64").to_pylist()
-    return {
-        call_id: (seq, enter, phase)
-        for seq, call_id, enter, phase in zip(
-            rows["seq"].to_pylist(),
-            rows["call_id"].to_pylist(),
-            times,
-            rows["phase"].to_pylist(),
-            strict=True,
-        )
-    }
+    columns_of_rows = (rows["seq"], rows["enter"].cast("int64"), rows["phase"])
+    launches = map(_Launch, *(column.to_pylist() for column in columns_of_rows))
+    return dict(zip(rows["call_id"].to_pylist(), launches, strict=True))
 
 
 # Arguments of a launch that addresses are of.
