@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from itertools import chain
 from typing import Any, Final
 
 from msgspec import Struct, field
@@ -29,6 +30,12 @@ class _ProgramAbandoned(Exception):
 
 
 class _Waiter(Struct, eq=False):
+    """A program that waits until `state()` is no longer `seen`.
+
+    One that `gives_up` also continues when no program can change memory any more, and one that
+    `is_aside` when each other program has ended, waits, or is aside, too.
+    """
+
     state: Callable[[], object]
     seen: object
     gives_up: bool
@@ -49,7 +56,7 @@ class Turns:
         self._running = 0
         self._wakes = 0
         self._waiting: list[_Waiter] = []
-        #: By op and program: the contents at the last atomic read, and the place; None after
+        #: By op and program: contents and place of the last atomic read; the place is None after
         #: waiting in vain.
         self._reads: dict[tuple[int, int], tuple[object, object]] = {}
         self._failure: BaseException | None = None
@@ -130,19 +137,19 @@ class Turns:
             self._fail(Deadlock("programs wait for a change of memory, but no program still runs"))
 
     def _wake_one(self) -> bool:
-        """Resume a waiter, preferably one whose memory changed; return False if none can be.
-
-        Programs that wait for a permit may change memory for each other without end.
-        """
+        """Resume a waiter, preferably one whose memory changed; return False if none can be."""
         asides = [waiter for waiter in self._waiting if waiter.is_aside]
+        # Programs that wait for a permit may change memory for each other without end.
         is_endless = bool(asides) and self._wakes >= _WAKES_EACH * self._programs
-        waiting = [w for w in self._waiting if not (w.is_aside or is_endless)]
-        changed = (waiter for waiter in waiting if waiter.state() != waiter.seen)
-        aside = (waiter for waiter in asides if not waiter.gives_up)
-        # The last to wait: later programs are what earlier ones wait for.
-        giving_up = (waiter for waiter in reversed(waiting) if waiter.gives_up)
-        waiter = next(changed, None) or next(aside, None) or next(giving_up, None)
-        waiter = waiter or next(iter(asides), None)
+        waiting = [] if is_endless else [w for w in self._waiting if not w.is_aside]
+        in_order = chain(
+            (waiter for waiter in waiting if waiter.state() != waiter.seen),
+            (waiter for waiter in asides if not waiter.gives_up),
+            # The last to wait: later programs are what earlier ones wait for.
+            (waiter for waiter in reversed(waiting) if waiter.gives_up),
+            asides,
+        )
+        waiter = next(in_order, None)
         if waiter is None:
             return False
         self._wakes = 0 if waiter.is_aside else self._wakes + 1

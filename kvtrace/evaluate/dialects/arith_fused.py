@@ -1,12 +1,13 @@
 """Products that compilers fuse with a sum that uses them: rounded once, not twice.
 
 LLVM fuses, for NVIDIA's GPUs and AMD's, a product with an addition or subtraction of its block:
-`a * b + c` is one instruction, also where others use the product, or repeat it along axes. In
-`a * b + c * d`, NVIDIA's target fuses the product with fewer uses, else `a * b`; AMD's `c * d`.
-Before that, sums of widened numbers that are narrowed again, and such products, are made narrow.
-All this was read from PTX and AMD's assembly (Triton 3.6, 3.7), and seen on an H100. Where PTX was
-recorded, it decides whether a sum is fused, but not which product. With `enable_fp_fusion=False`,
-or where the target is unknown, nothing is fused.
+`a * b + c` is one instruction, also where others use the product, or repeat it along axes. Of the
+products of `a * b + c * d`, NVIDIA's target fuses the one with fewer uses, of equally many `a * b`;
+AMD's fuses `c * d`. Before that, LLVM makes a sum or product narrow if its operands were widened
+and its result is narrowed again: `(f16)((f32)a + (f32)b)` is `a + b`. All this was read from PTX
+and AMD's assembly (Triton 3.6, 3.7), and seen on an H100. Where PTX was recorded, it decides
+whether a sum is fused, but not which product. With `enable_fp_fusion=False`, or where the target is
+unknown, nothing is fused.
 """
 
 from __future__ import annotations
@@ -31,7 +32,10 @@ Axes = tuple[int | None, ...]
 
 
 class Term(Struct, frozen=True):
-    """An operand of a sum: a value, or the product of two, whose axes are then rearranged."""
+    """An operand of a sum: a value, or the product of two by `op`; its axes are then rearranged.
+
+    `uses` counts the uses of the product.
+    """
 
     values: tuple[IRValue, ...]
     axes: Axes
@@ -79,9 +83,7 @@ _SUMS = {"arith.addf": False, "arith.subf": True}
 class _Reader:
     """Finds products in the operands of sums."""
 
-    def __init__(
-        self, flow: Flow, backend: str, compiled: Mapping[tuple[int, int], bool]
-    ) -> None:  # fmt: skip
+    def __init__(self, flow: Flow, backend: str, compiled: Mapping[tuple[int, int], bool]) -> None:
         self._flow, self._backend = flow, backend
         self._compiled = compiled
 
@@ -96,10 +98,9 @@ class _Reader:
         element = value_type(op.results[0].type).element
         if not isinstance(total, Op) or total.name not in _SUMS or self._uses(total) != 1:
             return None
-        terms = [self._widened(value, element, total) for value in total.operands]
-        if any(term is None for term in terms):
-            return None
-        return self._chosen(total, element, [term for term in terms if term is not None])
+        widened = (self._widened(value, element, total) for value in total.operands)
+        terms = [term for term in widened if term is not None]
+        return self._chosen(total, element, terms) if len(terms) == 2 else None
 
     def _uses(self, op: Op) -> int:
         return len(self._flow.uses(op.results[0]))
@@ -122,8 +123,9 @@ class _Reader:
         addend = terms[1 - product]
         if addend.op is not None:
             addend = _whole(total.operands[1 - product])
-        negated = 1 if _SUMS[total.name] else None
-        return FusedSum(terms[product], addend, element, negated == product, negated == 1 - product)
+        negates_second = _SUMS[total.name]
+        signs = negates_second and product == 1, negates_second and product == 0
+        return FusedSum(terms[product], addend, element, *signs)
 
     def _fused_operand(
         self, element: ElementType, total: Op, first: Term, second: Term
@@ -181,6 +183,7 @@ def _before_widening(value: IRValue, like: IRValue) -> IRValue | None:
 
 
 def _whole(value: IRValue) -> Term:
+    """Return a value itself as a term, even if an op computes it as a product."""
     return Term((value,), tuple(range(len(value_type(value.type).shape))))
 
 

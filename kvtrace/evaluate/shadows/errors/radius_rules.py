@@ -204,37 +204,36 @@ def _select_radius(operands: Sequence[Array], radii: Sequence[Radius], value: Ar
     if all(radius is None for radius in radii):
         return None
     condition, if_true, if_false = operands
-    doubt, first_radius, second_radius = radii
+    doubt, *radii_of_options = radii
     selects_first = np.asarray(condition, np.bool_)
     rank = np.ndim(value)
     if selects_first.ndim < rank:
         selects_first = selects_first.reshape(
             selects_first.shape + (1,) * (rank - selects_first.ndim)
         )
-    option_radii = [
-        np.zeros((1,) * rank) if radius_ is None else radius_
-        for radius_ in (first_radius, second_radius)
-    ]
-    radius: Array = np.where(selects_first, option_radii[0], option_radii[1])
+    first_radius, second_radius = (
+        np.zeros((1,) * rank) if radius is None else radius for radius in radii_of_options
+    )
+    radius: Array = np.where(selects_first, first_radius, second_radius)
     if doubt is None:
         return radius
     if doubt.ndim < rank:
         doubt = doubt.reshape(doubt.shape + (1,) * (rank - doubt.ndim))
     left, right = (np.asarray(option, np.float64) for option in (if_true, if_false))
-    distance = np.where(left == right, 0.0, np.abs(left - right)) + np.maximum(
-        option_radii[0], option_radii[1]
-    )
+    distance = np.where(left == right, 0.0, np.abs(left - right))  # 0 for equal infinities
+    distance = distance + np.maximum(first_radius, second_radius)
     distance = np.where(np.isnan(distance), np.inf, distance)
     return np.where(doubt > 0, np.maximum(radius, distance), radius)
 
 
 def _comparison_radius(operands: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
+    """Return infinity where numbers within their radii may compare differently, else 0."""
     left, right = (np.asarray(operand, np.float64) for operand in operands)
     reach = sum(np.asarray(radius) for radius in radii if radius is not None)
     may_differ = ~(np.abs(left - right) > reach) & (reach > 0)
-    same = (left == right) & np.isinf(left)
-    nan = np.isnan(left) | np.isnan(right)
-    return np.where(may_differ & ~same & (~nan | np.isinf(reach)), np.inf, 0.0)
+    are_equal_infinities = (left == right) & np.isinf(left)
+    stays_nan = (np.isnan(left) | np.isnan(right)) & ~np.isinf(reach)
+    return np.where(may_differ & ~are_equal_infinities & ~stays_nan, np.inf, 0.0)
 
 
 def _and_radius(operands: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
