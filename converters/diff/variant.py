@@ -56,10 +56,11 @@ class Variant:
 
 def fact_changes(before: Variant, after: Variant) -> tuple[Change, ...]:
     """Return the facts that differ, without options that only later stages of one side add."""
-    added = [set(b.stages) - set(a.stages) for a, b in ((after, before), (before, after))]
-    return tuple(
-        change
-        for change in changes(before.facts, after.facts)
-        if not change.what.startswith("option ")
-        or not (added[0] if change.after is None else change.before is None and added[1])
-    )
+    only_before = before.stages.keys() - after.stages.keys()
+    only_after = after.stages.keys() - before.stages.keys()
+
+    def is_of_added_stage(change: Change) -> bool:
+        added = only_before if change.after is None else only_after if change.before is None else ()
+        return change.what.startswith("option ") and bool(added)
+
+    return tuple(c for c in changes(before.facts, after.facts) if not is_of_added_stage(c))

@@ -119,12 +119,13 @@ def read_findings(
     unjudged_kernels = _unjudged_kernels(trace, runs, left_out) if unjudged else {}
     table = trace.table("findings", runs)
     passes = [trace.passes(run.run_id) for run in runs]
-    analyzed = (len(left_out) < len(runs) or not runs) and all(
-        pass_parts(run_folder(trace.path, "findings", run.run_id), _WRITER)
-        for run in runs
-        if run.run_id not in left_out
+    judgeable = [run for run in runs if run.run_id not in left_out]
+    analyzed = bool(judgeable or not runs) and not any(
+        PARTIAL in by_pass.get(_WRITER, {}) for by_pass in passes
     )
-    analyzed = analyzed and not any(PARTIAL in by_pass.get(_WRITER, {}) for by_pass in passes)
+    analyzed = analyzed and all(
+        pass_parts(run_folder(trace.path, "findings", run.run_id), _WRITER) for run in judgeable
+    )
     rule_texts = _rule_texts(settings for by_pass in passes for settings in by_pass.values())
     if rules is not None:
         selected = rules = frozenset(rules)

@@ -397,14 +397,14 @@ def _kernel_lines(
     `recent`: of the last minute. `on_device`: device times are recorded.
     """
     files = {key_of(row): row["file"] for process in processes for row in process.kernels.values()}
-    sums_by_kernel: _KernelSums = defaultdict(_Sums)
+    recent_sums: _KernelSums = defaultdict(_Sums)
     all_sums: _KernelSums = defaultdict(_Sums)
     shown = shown_names(symbol for process in processes for symbol, _ in process.sums.others)
     for process in processes:
         _add_to_kernels(all_sums, process, process.sums, shown)
-        for sums_of_second in process.recent.values() if recent else ():
-            _add_to_kernels(sums_by_kernel, process, sums_of_second, shown)
-    sums_by_kernel = sums_by_kernel if recent else all_sums
+        for sums_of_second in process.recent.values():
+            _add_to_kernels(recent_sums, process, sums_of_second, shown)
+    sums_by_kernel = recent_sums if recent else all_sums
     total = sum(sums["device_ns"] for sums in sums_by_kernel.values())
     order = sorted(
         sums_by_kernel.items(),

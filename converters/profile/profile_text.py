@@ -20,6 +20,7 @@ from kvtrace.converters.profile.profile_model import (
     advice_lines,
     profile_sections,
 )
+from kvtrace.converters.profile.profile_tables import ratio
 from kvtrace.figures.identity import names_apart
 from kvtrace.figures.kernels import (
     DEVICE_MEDIAN,
@@ -335,7 +336,7 @@ def _roofline_text(profile: Profile, kernels: _Kernels, width: int) -> list[str]
     for name, kernel in kernels:
         cells = [
             name,
-            size(_per_run(kernel.derived.unique_bytes, kernel.runs)),
+            size(ratio(kernel.derived.unique_bytes, kernel.runs)),
             "-" if kernel.derived.reuse is None else f"{kernel.derived.reuse:.1f} x",
             *([percent(kernel.derived.sector_efficiency)] if has_sectors else []),
             *_position_cells(kernel.roofline, kernel.runs),
@@ -361,13 +362,9 @@ def _position_cells(position: Position | None, runs: int) -> tuple[str, str, str
         return "-", "-", "-"
     return (
         position.bound,
-        duration(_per_run(position.best_ns, runs)),
+        duration(ratio(position.best_ns, runs)),
         percent(position.achieved),
     )
-
-
-def _per_run(total: float | None, runs: int) -> float | None:
-    return None if total is None or not runs else total / runs
 
 
 def _work_cells(derived: Derived) -> tuple[str, ...]:

@@ -94,18 +94,15 @@ class CallRows:
         """
         ids = ["call_id", "kernel_id"]
         tables = [trace.table("calls", [run], ids) for run in runs]
-        if chosen:
-            of_runs = zip(tables, kernels.indices, strict=True)
-            tables = [
-                table.filter(pa.array(of.of(integers(table["kernel_id"], MISSING)) != NO_CALL))
-                for table, of in of_runs
-            ]
-        ends = np.cumsum([0, *(table.num_rows for table in tables)])
-        indices, variants = [], [np.zeros(0, np.int64)]
-        for table, start, variant_of_id in zip(tables, ends, kernels.indices, strict=False):
-            calls = start + np.arange(table.num_rows)
-            indices.append(Lookup(integers(table["call_id"], MISSING), calls))
-            variants.append(variant_of_id.of(integers(table["kernel_id"], MISSING)))
+        indices, variants, count = [], [np.zeros(0, np.int64)], 0
+        for table, variant_of_id in zip(tables, kernels.indices, strict=True):
+            call_ids = integers(table["call_id"], MISSING)
+            variant = variant_of_id.of(integers(table["kernel_id"], MISSING))
+            if chosen:
+                call_ids, variant = call_ids[variant != NO_CALL], variant[variant != NO_CALL]
+            indices.append(Lookup(call_ids, count + np.arange(variant.size)))
+            variants.append(variant)
+            count += variant.size
         variant = np.concatenate(variants)
         return cls(variant, kernels.kernels(variant), indices)
 
@@ -249,13 +246,10 @@ class CallRows:
     def replayed(self, limits: DeviceLimits | None) -> dict[int, ReplayedSums]:
         """Return the sums over replayed calls, by kernel index."""
         by_kernel: dict[int, ReplayedSums] = {}
-        kernel = self.kernel
         runs, device_ns, executions = map(self.figure, ("runs", "device_ns", "device_executions"))
         for index, (row, work) in self.done.items():
-            sums, run_count = (
-                by_kernel.setdefault(int(kernel[index]), ReplayedSums()),
-                int(runs[index]),
-            )
+            sums = by_kernel.setdefault(int(self.kernel[index]), ReplayedSums())
+            run_count = int(runs[index])
             sums.bytes += run_count * (row["bytes"] or 0)
             sums.flops += run_count * int(row["flops"])
             roofline = None if limits is None else position(work, limits)
