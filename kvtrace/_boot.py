@@ -48,7 +48,7 @@ def boot() -> None:
         return
     # The directory at process start counts, for this process and for those it starts elsewhere.
     out = os.environ["KVTRACE"] = os.path.abspath(value)  # noqa: PTH100
-    surroundings.is_begin_of_process()
+    surroundings.keep_standard_error()
     if os.environ.keys() & {"WORLD_SIZE", "LOCAL_WORLD_SIZE"}:
         from kvtrace.capture import groups
 

@@ -25,13 +25,13 @@ _new_lock = original.allocate_lock
 
 #: Standard error when the process began to be recorded; None if it is closed.
 _standard_error = sys.stderr
-_is_begin = False
+_prints_to_first_stream = False
 
 
-def is_begin_of_process() -> None:
-    """Print later messages to what is standard error now, whatever the program makes of it."""
-    global _is_begin
-    _is_begin = True
+def keep_standard_error() -> None:
+    """Print later messages to `_standard_error`, even if the program replaces `sys.stderr`."""
+    global _prints_to_first_stream
+    _prints_to_first_stream = True
 
 
 def print_error(text: str) -> None:
@@ -39,7 +39,7 @@ def print_error(text: str) -> None:
 
     Python's `print` would print it on standard output, where a program writes its results.
     """
-    stream = _standard_error if _is_begin else sys.stderr
+    stream = _standard_error if _prints_to_first_stream else sys.stderr
     if stream is None:
         return
     try:

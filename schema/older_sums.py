@@ -261,7 +261,7 @@ def _times(begin: Any, end: Any, weights: Any, steady: Any) -> dict[str, Any]:
     """
     ns = pc.max_element_wise(pc.subtract(end, begin), _ZERO, skip_nulls=False)
     weight = pc.max_element_wise(pc.coalesce(weights.cast(pa.int64()), _ONE), _ONE)
-    # As `bin_of` of figures/medians.py, where this has a branch for times below 128 ns.
+    # As `BIN` of figures/sums_reading.py, where this has a branch for times below 128 ns.
     power = pc.floor(pc.log2(pc.max_element_wise(ns, _ONE).cast(pa.float64()))).cast(pa.int64())
     exponent = pc.max_element_wise(pc.subtract(power, _SIX), _ZERO)
     bins = pc.add(pc.multiply(exponent, _64), pc.shift_right(ns, exponent))

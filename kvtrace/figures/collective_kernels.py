@@ -294,7 +294,10 @@ def _sequences(
 
 
 def _distinct(communicator: Integers, number: Integers) -> Integers:
-    """Return `_KERNELS` times the numbers, and the place among the kernels of one request."""
+    """Return different numbers for the kernels of one request: 7 * 256 and 7 * 256 + 1 for 7 and 7.
+
+    Of more than 256 (`_KERNELS`), the others lose their communicator.
+    """
     order = np.lexsort((number, communicator))
     both = np.stack([communicator, number])[:, order]
     is_first = np.append(True, (both[:, 1:] != both[:, :-1]).any(axis=0))[: order.size]

@@ -44,7 +44,7 @@ def requests_of_run(trace: Trace, run: Run) -> Requests:
     number of sequences. A replay of a graph is one request. Errors as `Trace.table`.
     """
     kinds: dict[tuple[str, Any], int] = {(_TRIAL, None): 0}
-    last = np.zeros((4, 0), np.int64)
+    last = np.zeros((4, 0), np.int64)  # rows of time, kind, thread, work; a request a column
     for block in (*_launches(trace, run, kinds), *_others(trace, run, kinds)):
         rows = np.concatenate([last, block], axis=1)
         last = rows[:, np.argsort(rows[0], kind="stable")[-MOST_REQUESTS:]]
@@ -63,9 +63,8 @@ def _of_trials(kind: Integers, is_launch: npt.NDArray[np.bool_]) -> npt.NDArray[
     launches = np.flatnonzero(is_launch[kind])
     is_trial = np.append(kind[launches] == 0, False)
     before = np.searchsorted(launches, np.arange(kind.size), "right") - 1
-    found: npt.NDArray[np.bool_] = (before >= 0) & is_trial[before] & is_trial[before + 1]
-    found |= kind == 0
-    return found
+    is_between = (before >= 0) & is_trial[before] & is_trial[before + 1]
+    return np.asarray(is_between | (kind == 0))
 
 
 def _launches(trace: Trace, run: Run, kinds: dict[tuple[str, Any], int]) -> Iterator[Integers]:
@@ -86,7 +85,7 @@ def _launches(trace: Trace, run: Run, kinds: dict[tuple[str, Any], int]) -> Iter
 
 
 def _others(trace: Trace, run: Run, kinds: dict[tuple[str, Any], int]) -> Iterator[Integers]:
-    """Yield what `_launches` does, of executions that no launch of their own requested."""
+    """Yield what `_launches` does, for executions that were not requested by a launch each."""
     for piece in trace.pieces("gpu_kernels", [run], _COLUMNS):
         foreign = pc.or_(pc.is_null(piece["launch_seq"]), pc.is_valid(piece["graph_id"]))
         rows = piece.filter(pc.and_(foreign, pc.is_valid(piece["requested"])))

@@ -130,7 +130,10 @@ def _stretch(time: str, cuts: Sequence[int]) -> str:
 
 
 def _with_bounds(rows: pa.Table, table: str, cuts: Sequence[int]) -> pa.Table:
-    """Return sums as rows of the table, with begin and end of their stretches."""
+    """Return sums as rows of the table, with begin and end of their stretches.
+
+    The first stretch has no begin, the last one no end, and that without a time (-1) neither.
+    """
     numbers = rows["stretch"].to_numpy()
     begins = pa.array([None, None, *cuts], pa.int64()).take(pa.array(numbers + 1))
     ends = pa.array([None, *cuts, None], pa.int64()).take(pa.array(numbers + 1))
@@ -192,7 +195,7 @@ def _sums_of_gaps(
     windows: Mapping[PartName, RunWindow | None],
     requests: dict[PartName, Requests],
 ) -> dict[PartName, GapSums]:
-    """Return the gaps of each part; `requests` has those of the whole run, and gets the others."""
+    """Return the gaps of each part; add the requests of the steady part to `requests`."""
     steady = windows.get("steady")
     if steady is not None:
         requests["steady"] = Requests()

@@ -194,13 +194,10 @@ _FURTHER: Final[dict[Sums, str]] = {
 }
 
 
-def bin_of(ns: str) -> str:
-    """Return SQL of the bin of a time, where `ns` is SQL of a whole number that is not negative.
-
-    The logarithm may be rounded to the next power of two, which does not change the bin.
-    """
-    exponent = f"(CAST(floor(log2({ns})) AS BIGINT) - 6)"
-    return f"CASE WHEN {ns} < 128 THEN {ns} ELSE 64 * {exponent} + ({ns} >> {exponent}) END"
+_EXPONENT: Final = "(CAST(floor(log2(ns)) AS BIGINT) - 6)"
+#: The bin of a time `ns`, which is not negative. The logarithm may be rounded to the next power of
+#: two, which does not change the bin.
+BIN: Final = f"CASE WHEN ns < 128 THEN ns ELSE 64 * {_EXPONENT} + (ns >> {_EXPONENT}) END"
 
 
 def summed_rows(
@@ -223,7 +220,7 @@ def summed_rows(
         table=table,
         rows=_ROWS[table].format(stretch=stretch),
         keys=_KEYS[table],
-        bin=bin_of("ns") if has_bins else "NULL",
+        bin=BIN if has_bins else "NULL",
         further=_FURTHER[table],
     )
     with open_times(trace, runs, VIEWS_ADDED_UP[table]) as database:

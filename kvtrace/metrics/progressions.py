@@ -14,7 +14,7 @@ MAX_LEVELS = 8
 """Limit of levels of a progression."""
 
 
-def nested_progression(rows: NDArray[np.int64], max_levels: int = MAX_LEVELS) -> Nest | None:
+def nested_progression(rows: NDArray[np.int64]) -> Nest | None:
     """Return the levels of rows that form a nested progression, else None.
 
     `rows` has shape (n, columns). Row i is the first row plus the steps of i's mixed-radix digits.
@@ -23,7 +23,7 @@ def nested_progression(rows: NDArray[np.int64], max_levels: int = MAX_LEVELS) ->
     levels: Nest = []
     while len(rows) > 1:
         ((_, count),) = runs_of(rows, 1)
-        if len(rows) % count or len(levels) == max_levels:
+        if len(rows) % count or len(levels) == MAX_LEVELS:
             return None
         step = rows[1] - rows[0]
         levels.append((count, *(int(s) for s in step)))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvtrace.figures.medians import medians_of, times_at
-from kvtrace.figures.sums_reading import bin_of
+from kvtrace.figures.sums_reading import BIN
 
 TIMES = st.integers(0, 51).flatmap(lambda bits: st.integers(0, 1 << bits))
 
@@ -26,7 +26,7 @@ def test_bins_follow_from_the_bits_of_a_time():
     times = sorted(time for time in edges if time >= 0)
     with duckdb.connect() as database:
         database.register("rows", pa.table({"ns": times}))
-        found = database.sql(f"SELECT {bin_of('ns')} FROM rows ORDER BY ns").fetchall()
+        found = database.sql(f"SELECT {BIN} FROM rows ORDER BY ns").fetchall()
     assert [number for (number,) in found] == by_bits(times)
 
 

@@ -90,11 +90,9 @@ def worst_comparison(trees: Mapping[Tree, Mapping[Batch, ComparedCall]]) -> Comp
     worst = Comparison("same")
     deadline = thread_time() + _SECONDS
     (first, first_batches), *others = trees.items()
-    of_all_rows = all(
-        launch.has_all_rows for batches in trees.values() for launch in batches.values()
-    )
+    of_all_rows = all(c.has_all_rows for batches in trees.values() for c in batches.values())
     for tree, batches in others:
-        first_call, call = (next(iter(launches.values())) for launches in (first_batches, batches))
+        first_call, call = next(iter(first_batches.values())), next(iter(batches.values()))
         all_extents = {**call.extents, **first_call.extents}
         extents = {
             symbol: min(extent, call.extents.get(symbol, extent))

@@ -91,7 +91,7 @@ def kernel_meanings(
             reason = reasons.get(kernels[kernel])
             explanation = f"the call in BEFORE cannot be evaluated: {reason}" if reason else _ALONE
             uncompared[kernel, explanation] += 1
-        elif removed[kernels[kernel]] and _is_called_otherwise(pair.before, pair.after):
+        elif removed[kernels[kernel]] and _key_of_all(pair.before) != _key_of_all(pair.after):
             uncompared[kernel, _SHARED_OTHERWISE] += 1
         elif thread_time() > deadline:
             explanation = f"the limit of {seconds:g} s was reached (--meaning)"
@@ -423,10 +423,6 @@ def _trial_calls(trace: Trace, run: Run) -> set[int]:
         for call_ids, chosen in zip(ids, (pc.invert(are_of_trials), are_of_trials), strict=True):
             call_ids.update(launches["call_id"].filter(chosen).unique().to_pylist())
     return ids[1] - ids[0]
-
-
-def _is_called_otherwise(first: Call, second: Call) -> bool:
-    return _key_of_all(first) != _key_of_all(second)
 
 
 def _key_of_all(call: Call) -> _Key:

@@ -74,14 +74,14 @@ def may_exceed_int64(formula: Term | Condition) -> bool:
 def is_rare(condition: Condition) -> bool:
     """Return whether random integers may never satisfy a condition, as `a % 1000 == 7`."""
     if isinstance(condition, AtLeast | Equal):
-        return _is_of_data(condition.term)
+        return _may_be_missed(condition.term)
     return any(isinstance(part, Condition) and is_rare(part) for part in condition.inside())
 
 
-def _is_of_data(term: Term) -> bool:
-    """Return whether a term has loaded integers, and is more than some beside an index: `a - i`.
+def _may_be_missed(term: Term) -> bool:
+    """Return whether random loaded integers may miss numbers of a term, as of `a % 1000`.
 
-    Random integers cover such differences: they are small, or from `compared_integers`.
+    They cover `a - i` of an index `i`: random integers are small, or from `compared_integers`.
     """
     factors = {monomial: factor for monomial, factor in term.coefficients.items() if monomial}
     of_data = [m for m in factors if any(atom.term.symbols("content") for atom in m)]

@@ -20,12 +20,10 @@ _FUNCTIONS: Final = {"math.absf": "abs", "tt.precise_sqrt": "sqrt"}
 _SYMBOL: Final = re.compile(r"['\"](\w+)['\"]")
 _FILLING: Final = (2.0**-10, 2.0**10)
 """Bounds of constants that tensors are filled with; others are an eps, or stand for infinity."""
-
 _LARGEST_EXCEEDED: Final = 2.0**120
-"""Twice a larger constant is infinite in float32."""
-
+"""The largest constant beyond which numbers are tried: twice as large ones fit float32."""
 _MOST_EXCEEDED: Final = 4
-"""The number of constants that rows of numbers lie beyond."""
+"""Limit on the constants beyond which numbers are tried."""
 
 
 def function_of(node: Tree) -> str:
@@ -70,7 +68,7 @@ def constants_of(trees: Iterable[Tree]) -> tuple[float, ...]:
 
 
 def exceeded_constants(trees: Iterable[Tree]) -> tuple[float, ...]:
-    """Return the largest constants of trees that whole rows of numbers may lie beyond."""
+    """Return the largest constants of trees, beyond which rows of numbers are to be tried."""
     values = (constant_of(node) for tree in trees for node in tree.walk())
     exceeded = {value for value in values if value and 1 < abs(value) <= _LARGEST_EXCEEDED}
     return tuple(sorted(exceeded, key=abs, reverse=True)[:_MOST_EXCEEDED])

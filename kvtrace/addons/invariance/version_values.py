@@ -149,8 +149,9 @@ def filled_with(inputs: Inputs, versions: VersionCalls, positions: Sequence[int]
     None if the kind needs integers or constants that are not known, if tensors are too large, or if
     a call has others than those of `pairs`, which are reached through memory.
     """
-    if any(len(_tensors_of(call)) != len(at) for call, at in versions.sides):
-        return None
+    for call, at in versions.sides:
+        if sum(isinstance(argument, TensorArgument) for argument in call.arguments) != len(at):
+            return None
     if not (has_small_tensors(versions.first) and has_small_tensors(versions.second)):
         return None
     values, needs_integers = versions.fill_values, inputs in WITH_INTEGERS
@@ -172,10 +173,6 @@ def filled_with(inputs: Inputs, versions: VersionCalls, positions: Sequence[int]
         return numbers_of(inputs, tensor.shape, tensor.element.memory, rank, constants or ())
 
     return fill
-
-
-def _tensors_of(call: Call) -> list[TensorArgument]:
-    return [each for each in call.arguments if isinstance(each, TensorArgument)]
 
 
 def _witness_between(

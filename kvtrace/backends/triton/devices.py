@@ -51,6 +51,8 @@ class Device:
 
 _GIB: Final = 1024**3
 
+#: Name, full name, shared bytes, multiprocessors, core and memory clock, bus width, memory; then
+#: warp size, registers and threads per multiprocessor, where they are not the usual ones.
 DEVICES: Final[dict[str, Device]] = {
     "cuda:70": Device(
         "V100", "Tesla V100-SXM2-32GB", 96 * _KIB, 80, 1_530_000, 877_000, 4096, 32 * _GIB
@@ -74,17 +76,8 @@ DEVICES: Final[dict[str, Device]] = {
         "B200", "NVIDIA B200", 227 * _KIB, 148, 1_965_000, 3_996_000, 8192, 180 * _GIB
     ),
     "cuda:120": Device(
-        "RTX 5090",
-        "NVIDIA GeForce RTX 5090",
-        99 * _KIB,
-        170,
-        2_407_000,
-        14_001_000,
-        512,
-        32 * _GIB,
-        32,
-        65536,
-        1536,
+        "RTX 5090", "NVIDIA GeForce RTX 5090", 99 * _KIB, 170, 2_407_000, 14_001_000, 512,
+        32 * _GIB, 32, 65536, 1536,
     ),
     "hip:gfx90a": Device(
         "MI250X", "AMD Instinct MI250X", 64 * _KIB, 110, 1_700_000, 1_600_000, 4096, 64 * _GIB, 64
@@ -98,7 +91,7 @@ DEVICES: Final[dict[str, Device]] = {
     "hip:gfx1250": Device(
         "MI455X", "AMD Instinct MI455X", 320 * _KIB, 256, 2_400_000, 2_000_000, 24_576, 432 * _GIB
     ),
-}
+}  # fmt: skip
 
 #: Bytes of the second-level cache, as the driver reports them, where known.
 CACHES: Final[dict[str, int]] = {

@@ -256,9 +256,7 @@ def compared_accesses(call: Call) -> tuple[ComparedAccess, ...]:
     return tuple(numbers.compared(condition) for condition in conditions_of(call.module))
 
 
-def judge_others(
-    call: Call, accesses: tuple[ComparedAccess, ...], budget: Budget | None = None
-) -> tuple[Verdict, ...]:
+def judge_others(call: Call, accesses: tuple[ComparedAccess, ...]) -> tuple[Verdict, ...]:
     """Return the verdicts on the ops that are not inside by their conditions, and on overflows.
 
     Overflows are included since a wrapped address may lie inside.
@@ -268,7 +266,7 @@ def judge_others(
         return ()
     return tuple(
         verdict
-        for verdict in judge(call, RULES, budget)
+        for verdict in judge(call, RULES)
         if verdict.op.index in ops or (verdict.rule == "overflow" and verdict.verdict != "proven")
     )
 

@@ -59,7 +59,9 @@ class Graph:
         self.structure = structure
         self.target = target
         outputs = [
-            (op.attributes["output_index"], i) for i, op in enumerate(self.ops) if _is_output(op)
+            (op.attributes["output_index"], i)
+            for i, op in enumerate(self.ops)
+            if op.output_name is not None
         ]
         self.output_indices = [index for _, index in sorted(outputs)]
         self.input_count = sum(op.opcode == "parameter" for op in self.ops)
@@ -130,10 +132,6 @@ class Graph:
         their content, instead of `value`.
         """
         return list(_rows(self, graph_id, constants_apart))
-
-
-def _is_output(op: Op) -> bool:
-    return op.output_name is not None
 
 
 def _spec(op: Op, name: str | None) -> TensorSpec:
