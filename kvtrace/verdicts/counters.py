@@ -181,7 +181,7 @@ class Counters:
     # -- numbers of additions ----------------------------------------------------------------------
 
     def _total(self, additions: Sequence[Access], low: int) -> int | None:
-        """Return an upper bound of what a launch adds to counters from `low` on; None: none."""
+        """Return the most that a launch adds to counters that begin at `low`; None if unbounded."""
         total = 0
         for addition in additions:
             executions = self._executions(addition, additions, low)
@@ -191,7 +191,7 @@ class Counters:
         return total
 
     def _executions(self, access: Access, additions: Sequence[Access], low: int) -> int | None:
-        """Return an upper bound of how often programs run an addition; None: none is known."""
+        """Return how often programs run an addition at most; None if unknown."""
         ranges = self._ranges.supposing({})
         executions = math.prod(ranges.interval(programs(axis))[1] for axis in range(3))
         is_drawing = False
@@ -207,7 +207,7 @@ class Counters:
         return executions
 
     def _last_number(self, loop: Loop, additions: Sequence[Access]) -> int | None:
-        """Return the largest number with which a loop goes on, if it draws one in each trip."""
+        """Return the largest drawn number with which a loop runs another trip; None if unknown."""
         counters = {(addition.argument, addition.offset.constant) for addition in additions}
         if len(counters) != 1 or additions[0].offset.constant is None:
             return None

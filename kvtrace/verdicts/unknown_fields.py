@@ -52,7 +52,7 @@ def unknown_text(fields: Sequence[str], arguments: Iterable[Argument]) -> str | 
 
 
 def without_assumed(verdicts: Iterable[Verdict], arguments: Sequence[Argument]) -> list[Verdict]:
-    """Return verdicts with those unknown that are proven by what stands in for a null field."""
+    """Return verdicts, with proofs from the stand-in for a null field turned into unknowns."""
     weakened = []
     for verdict in verdicts:
         weakened.append(_weakened(verdict, arguments))

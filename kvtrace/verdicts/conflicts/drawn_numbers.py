@@ -21,7 +21,7 @@ from kvtrace.verdicts.conflicts.releases import only_atomic
 
 
 def undecided_atomic(access: Op, module: Module) -> Op | None:
-    """Return an atomic by whose result it is open in some order whether an access happens."""
+    """Return an atomic whose result, and so the order of programs, decides about an access."""
     deciders = [op for op in _read_atomics(module) if op.index in feeding(access, module)]
     is_one_draw = len(deciders) == 1 and _is_draw(deciders[0], module)
     if not deciders or (is_one_draw and not _is_mixed(deciders[0], access, module)):

@@ -93,12 +93,12 @@ def steady_counters(bound: BoundCall) -> frozenset[Storage]:
 
 
 def step_of(bound: BoundCall, draw: Access) -> object:
-    """Return the number that an atomic adds, a term if it is followed."""
+    """Return the formula of the number that an atomic adds, if the walk has one."""
     return bound.summary.values.get(draw.op.operand("value").id)
 
 
 def lies_within(bound: BoundCall, places: Term, end: Term | int, user: Access) -> bool:
-    """Return whether an access is to bytes from 0 to before `end`, where its places are bytes."""
+    """Return whether an access at byte `places` stays in the bytes from 0 to `end - 1`."""
     return is_at_least(bound, places, 0, user) and is_at_least(
         bound, end - places, user.element_bytes, user
     )
@@ -110,9 +110,9 @@ def is_at_least(bound: BoundCall, term: Term, least: int, user: Access) -> bool:
 
 
 def _places_from_drawn(bound: BoundCall, draw: Access, user: Access) -> Term | None:
-    """Return an access's bytes from the first number that its program drew for it on.
+    """Return an access's byte offsets from the slot at its program's drawn number.
 
-    None unless the address follows from that draw alone, which all programs do alike.
+    None unless all programs compute addresses from their draws in one way, and from nothing else.
     """
     result = bound.summary.values[draw.op.results[0].id]
     assert isinstance(result, Term)
@@ -127,7 +127,7 @@ def _places_from_drawn(bound: BoundCall, draw: Access, user: Access) -> Term | N
 
 
 def wraps_as(bound: BoundCall, user: Access, number: Term) -> bool:
-    """Return whether only sums of a drawn number and others wrap around: once, as the numbers."""
+    """Return whether only `number + x` wraps around, and `x` has no part of the number."""
     return all(
         number.atoms().isdisjoint((arithmetic.result - number).atoms())
         for arithmetic in bound.arithmetic_of(user)
@@ -138,9 +138,9 @@ def wraps_as(bound: BoundCall, user: Access, number: Term) -> bool:
 def counted_places(
     bound: BoundCall, draw: Access, user: Access, places: Term, unit: int
 ) -> tuple[Term, Term] | None:
-    """Return the numbers of which places are running sums, and whose sum was drawn.
+    """Return the counted numbers of a compaction, and a shift that is equal in all programs.
 
-    With how far the places are moved, for all programs alike.
+    The places are the running sums of the numbers, plus the shift, and the draw adds their sum.
     """
     module, values = bound.call.module, bound.summary.values
     step = draw.op.operand("value").owner
@@ -177,7 +177,7 @@ def _trips_of_counters(draw: Access) -> frozenset[Atom]:
 
 
 def _fills(bound: BoundCall, draw: Access, user: Access) -> bool:
-    """Return whether a compaction stores to all places that it reserves, or that a bound admits."""
+    """Return whether a compaction stores to all places that it reserves, up to a bound."""
     if len(user.shape) != 1 or any(counter_of(loop.op) is None for loop in draw.loops):
         return False
     places = _places_from_drawn(bound, draw, user)
@@ -203,7 +203,7 @@ def _is_of_place(condition: Condition, user: Access) -> bool:
 
 
 def _summed(op: Op) -> Value | None:
-    """Return the vector of which an op is the sum, or the running sums; None: it is another op."""
+    """Return the vector whose sum, or running sums, an op computes; None for another op."""
     if op.name not in COMBINING or len(op.operands) != 1:
         return None
     (source,) = (value_before(value, _RESHAPING) for value in op.group("source"))
@@ -358,7 +358,7 @@ class _Draw:
         return atom.kind in ("scalar", "programs") or atom in self._free_trips
 
     def _fixes_truth(self, condition: Condition) -> bool:
-        """Return whether it follows from the draw whether a condition holds."""
+        """Return whether the drawn number decides whether a condition holds."""
         if isinstance(condition, And | Or):
             return all(map(self._fixes_truth, condition.parts))
         if isinstance(condition, Not):
@@ -386,7 +386,7 @@ class _Ticket(_Draw):
 
 
 def _tickets(bound: BoundCall) -> Iterator[_Ticket]:
-    """Yield the numbers by which loops go on, if every program draws one before each trip."""
+    """Yield the drawn numbers that decide the trips of loops, if each trip has its own draw."""
     draws = [
         sharer
         for sharer in sharers_of(bound)
@@ -410,7 +410,7 @@ def _tickets(bound: BoundCall) -> Iterator[_Ticket]:
 
 
 def _draw_in_turn(loop: Loop, first: Sharer, later: Sharer) -> bool:
-    """Return whether each program draws before a loop and in each trip, from one counter alike."""
+    """Return whether each program draws from one counter, once before a loop and in each trip."""
     assert first.exact is not None
     assert later.exact is not None
     step, next_step = (constant_of(s.access.op.operand("value")) for s in (first, later))
