@@ -321,8 +321,10 @@ class _TimelineBuilder:
 
     def _flows(self, seq: Integers) -> npt.NDArray[np.uint64]:
         """Return the flow number of each launch: unique over all runs, and never 0."""
-        numbers = seq.astype(np.uint64) + np.uint64(self._flow_base)
-        return np.where(numbers == 0, np.uint64(1) << np.uint64(63), numbers)
+        numbers = seq.astype(np.uint64)
+        numbers += np.uint64(self._flow_base)
+        numbers[numbers == 0] = 1 << 63
+        return numbers
 
     def _draw_compilations(self) -> None:
         spans: dict[int, list[tuple[int, int, Caption]]] = {}

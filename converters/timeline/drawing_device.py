@@ -140,17 +140,16 @@ class DeviceDrawing:
             for row in captioned
         ]
         begin, duration = _begins_and_durations(rows)
-        seq = integers(rows["launch_seq"], missing=-1)
-        flow = np.where(seq >= 0, self.flows(seq), np.uint64(0))
-        slices = Slices(
-            self.process, "gpu", begin, narrow(duration), caption, captions,
-            narrow(seq), flow,
-        )  # fmt: skip
+        seq = narrow(integers(rows["launch_seq"], missing=-1))
+        flow = self.flows(seq)
+        flow[seq < 0] = 0
+        slices = Slices(self.process, "gpu", begin, narrow(duration), caption, captions, seq, flow)
         codes, first = combined_codes([rows["device"]])
-        call = integers(rows["call_id"], missing=-1)
+        codes = narrow(codes)
+        call = narrow(integers(rows["call_id"], missing=-1))
         in_graph = pc.is_valid(rows["graph_id"]).to_numpy()
         for number, index in enumerate(dictionary_values(rows["device"], first)):
-            device, on_device = self._device(index), np.flatnonzero(codes == number)
+            device, on_device = self._device(index), _rows_with(codes, number)
             self.counters += rate_counters(
                 device,
                 begin[on_device],
@@ -243,11 +242,18 @@ class DeviceDrawing:
             self.slices += slices.rows(devices == number, track).on_lanes()
 
 
+def _rows_with(codes: Integers, number: int) -> slice | Integers:
+    """Return an index of the rows with a code, which copies nothing if all rows have it."""
+    is_chosen = codes == number
+    return slice(None) if is_chosen.all() else np.flatnonzero(is_chosen)
+
+
 def _begins_and_durations(rows: pa.Table) -> tuple[Integers, Integers]:
     """Return begins and durations of rows in ns; 0 if the end is missing or before the begin."""
     begins = integers(rows["start"])
-    ends = integers(rows["end"], missing=np.iinfo(np.int64).min)
-    return begins, np.maximum(ends, begins) - begins
+    durations = np.maximum(integers(rows["end"], missing=np.iinfo(np.int64).min), begins)
+    durations -= begins
+    return begins, durations
 
 
 def _device_text(device: Mapping[str, Any]) -> str:

@@ -21,7 +21,7 @@ from kvtrace.converters.timeline.timeline import Integers
 Buffer = bytes | memoryview
 
 #: Rows that are encoded at once.
-CHUNK: Final = 1 << 16
+CHUNK: Final = 1 << 15
 
 # Trace and TracePacket
 PACKET: Final = 1

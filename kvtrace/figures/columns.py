@@ -122,9 +122,9 @@ def _integer_codes(column: pa.ChunkedArray) -> tuple[Integers, int]:
     if column.null_count == len(column):
         return np.zeros(len(column), np.int64), 1
     lowest = pc.min(column).as_py()
-    codes = integers(column, missing=lowest - 1) - lowest + 1
-    if column.null_count == 0:
-        codes -= 1
+    codes = integers(column, missing=lowest - 1) - lowest
+    if column.null_count:
+        codes += 1
     return _bounded(codes, int(codes.max()) + 1)
 
 
