@@ -135,7 +135,7 @@ def block_sources() -> tuple[BlockSource, ...]:
 
 
 #: Rows that are converted at once.
-_CHUNK: Final = 32
+_CHUNK: Final = 512
 
 
 class _RowsByCall:
@@ -157,7 +157,28 @@ class _RowsByCall:
         while first < stop:
             number, place = divmod(first, _CHUNK)
             if self._chunk[0] != number:
-                self._chunk = number, self.table.slice(number * _CHUNK, _CHUNK).to_pylist()
+                self._chunk = number, _as_rows(self.table.slice(number * _CHUNK, _CHUNK))
             rows += self._chunk[1][place : place + stop - first]
             first = (number + 1) * _CHUNK
         return rows
+
+
+def _as_rows(table: pa.Table) -> list[dict[str, Any]]:
+    """Return the rows of a table as `to_pylist` does, converted column by column."""
+    names, values = table.column_names, map(_values, table.columns)
+    return [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    """Return a column's Python values; `to_pylist` makes an Arrow scalar of each first."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_string(column.type):
+        return column.to_numpy().tolist()  # type: ignore[no-any-return]  # pyarrow has no types
+    if not pa.types.is_signed_integer(column.type):
+        return column.to_pylist()  # type: ignore[no-any-return]
+    numbers: list[Any] = integers(column).tolist()
+    if not column.null_count:
+        return numbers
+    are_valid = column.is_valid().to_numpy().tolist()
+    return [n if is_valid else None for n, is_valid in zip(numbers, are_valid, strict=True)]

@@ -5,7 +5,7 @@ from the recorded contents of tensor arguments. A call without ops has no block.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NotRequired, TypedDict
@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from kvtrace.converters.report.model import Argument
-from kvtrace.converters.report.pack import json_block
+from kvtrace.converters.report.pack import bytes_block, json_text
 from kvtrace.converters.report.sources import Block, BlockSource, Context
 from kvtrace.converters.report.tensor_elements import Histogram, Layout, elements_of, histogram
 from kvtrace.ir import Module, Value
@@ -309,17 +309,26 @@ def _calls_by_need(context: Context) -> list[int]:
 def _call_block(context: Context, call: int) -> str:
     variant = context.report.calls[call].variant
     module = context.module(variant) if variant >= 0 else None
-    return json_block(
-        {
-            "measured": False,
-            "ops": [_op(context, row) for row in context.of_call("ops", call)],
-            "loops": [_loop(context, row, module) for row in context.of_call("loops", call)],
-            "accesses": [_access(row) for row in context.of_call("accesses", call)],
-            "dots": [] if module is None else dots_of(module),
-            "values": recorded_values(context, call),
-            "notes": _notes(context, call),
-        }
+    return bytes_block(
+        msgspec.json.encode(  # the same bytes for texts and whole numbers, several times faster
+            {
+                "measured": False,
+                "ops": [_op(context, row) for row in context.of_call("ops", call)],
+                "loops": _raw(
+                    [_loop(context, row, module) for row in context.of_call("loops", call)]
+                ),
+                "accesses": [_access(row) for row in context.of_call("accesses", call)],
+                "dots": [] if module is None else dots_of(module),
+                "values": _raw(recorded_values(context, call)),
+                "notes": _raw(_notes(context, call)),
+            }
+        )
     )
+
+
+def _raw(values: Sequence[Any]) -> Any:
+    """Return values, of which numbers may be floats and texts anything, as encoded JSON."""
+    return msgspec.Raw(json_text(values).encode("utf-8", "replace")) if values else ()
 
 
 def _notes(context: Context, call: int) -> list[SkippedFigure]:

@@ -3,10 +3,12 @@
 import shlex
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 from kvtrace.cli import main
 from kvtrace.converters.profile.profile import read_profile
+from kvtrace.converters.report.sources import _as_rows
 from kvtrace.schema.runs import plain_rows
 from tests.converters.replayed_trace import (
     blocks_of,
@@ -223,3 +225,20 @@ def test_analysis_skipped_for_its_cost_is_reported_at_its_op(tmp_path):
 
     assert blocks[0]["notes"] == []
     assert blocks[1]["notes"] == [{"op": 3, "text": "the first 64 of 90 rows are kept"}]
+
+
+def test_rows_are_those_of_arrow_whatever_the_columns_hold():
+    table = pa.table(
+        {
+            "call_id": pa.array([1, 1, 2, 2]),
+            "number": pa.array([2**63 - 1, None, -3, 4]),
+            "median": pa.array([1.5, None, 0.0, 1e20]),
+            "wide": pa.array([2**64 - 1, None, 0, 1], pa.uint64()),
+            "text": pa.array(["a", None, "é\0", ""]),
+            "name": pa.array(["x", None, "x", "y"]).dictionary_encode(),
+            "lanes": pa.array([[1], None, [], [2, None]]),
+            "flag": pa.array([True, None, False, True]),
+        }
+    )
+    for rows in (table, table.slice(1, 2), table.slice(1, 0), pa.concat_tables([table, table])):
+        assert _as_rows(rows) == rows.to_pylist()
