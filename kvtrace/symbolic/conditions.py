@@ -382,7 +382,7 @@ def conjunction(conditions: Iterable[Condition]) -> Condition:
     parts: dict[Condition, None] = {}
     for condition in conditions:
         for part in condition.conjuncts():
-            if part is FALSE or _negated(part) in parts:
+            if part is FALSE or (parts and _negated(part) in parts):
                 return FALSE
             parts[part] = None
     if not parts:

@@ -127,6 +127,8 @@ class BoundCall:
         self._solver_ns = 0
         self._decided: dict[tuple[Condition, int], tuple[Decision, Given]] = {}
         self._given: dict[tuple[int, bool], tuple[Place, Given]] = {}
+        #: By conditions: accesses under equal ones share what is proven under them.
+        self._givens: dict[tuple[Condition, ...], Given] = {}
         self._widths: dict[int, Decision] = {}
         self.use_decisions: dict[object, Decision] = {}
         self.memo: dict[object, Any] = {}
@@ -177,7 +179,10 @@ class BoundCall:
             if active:
                 assert isinstance(place, Access)
                 conditions += place.mask.conjuncts()
-            self._given[key] = (place, self.given_of(conditions))
+            assumed = tuple(conditions)
+            if assumed not in self._givens:
+                self._givens[assumed] = self.given_of(assumed)
+            self._given[key] = (place, self._givens[assumed])
         return self._given[key][1]
 
     def given_of(self, conditions: Iterable[Condition]) -> Given:

@@ -46,6 +46,14 @@ def test_a_loop_has_the_trips_of_its_bounds():
     assert bound.lanes == loads + 6
 
 
+def test_accesses_under_equal_conditions_share_what_is_proven_under_them():
+    bound = BoundCall(copy_call())
+    load, store = bound.summary.accesses
+
+    assert bound.active(load) is bound.active(store)
+    assert bound.given(load) is not bound.active(load)
+
+
 def test_active_lanes_are_those_that_reach_an_access_and_pass_its_mask():
     bound = BoundCall(copy_call(programs=100))
     load = bound.summary.accesses[0]
