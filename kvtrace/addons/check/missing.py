@@ -3,9 +3,6 @@
 import time
 from collections.abc import Iterator
 
-from kvtrace.addons.check.checked_runs import recorded_ttgir
-from kvtrace.addons.check.checking import check_run
-from kvtrace.clients.timed_progress import TimedProgress
 from kvtrace.progress import progress
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import CHECK, EXCERPT, pass_parts, run_folder
@@ -28,6 +25,11 @@ def run_missing_checks(selection: Selection, *, seconds: float | None) -> Iterat
         count = trace.table("checked_launches", (run,), ["seq"]).num_rows
         if not count:
             continue
+        # Imported only where something is missing: they compare results with those of other runs.
+        from kvtrace.addons.check.checked_runs import recorded_ttgir
+        from kvtrace.addons.check.checking import check_run
+        from kvtrace.clients.timed_progress import TimedProgress
+
         began = time.process_time()
         try:
             with progress(f"check {run.run_id}") as report:
