@@ -40,6 +40,10 @@ if TYPE_CHECKING:
 _EVENTS: Final = ("op", "access", "out_of_bounds", "loop", "device_assert")
 
 
+#: The programs of a client that needs no evaluation.
+_NONE: Final = np.zeros(0, np.int64)
+
+
 class ClientFailed(KvtraceError):
     """The error of a client whose code raised, or returned rows that do not fit its tables."""
 
@@ -328,6 +332,8 @@ def _overrides(client: Client, method: str) -> bool:
 
 
 def _checked_programs(selected: Sequence[int], count: int) -> NDArray[np.int64]:
+    if isinstance(selected, tuple) and not selected:
+        return _NONE
     programs = distinct(np.asarray(selected, np.int64))
     if programs.size and not 0 <= programs[0] <= programs[-1] < count:
         raise SchemaMismatch(

@@ -45,7 +45,8 @@ class LaneRanges(Struct, frozen=True):
 
     def total(self, programs: int) -> int:
         """Return the number of active lanes of so many programs."""
-        return int(np.broadcast_to(self.active, (programs,)).sum())
+        active = int(self.active.sum())
+        return active * programs if self.active.size == 1 else active
 
 
 class AccessParts(Struct, frozen=True):

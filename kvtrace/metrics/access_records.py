@@ -36,7 +36,7 @@ _NEVER = (1 << 63, 0)
 MOST_RUNS = 64
 """Limit of runs in one layout."""
 
-_MOST_KEPT, _MOST_KEPT_LANES = 512, 1 << 11
+_MOST_KEPT, _MOST_KEPT_LANES = 1 << 11, 1 << 10
 """Limits of blocks of lanes whose descriptions are kept, and of lanes in each."""
 
 _MOST_STARTS = 4096

@@ -235,5 +235,8 @@ class _ContentKey:
             isinstance(other, _ContentKey)
             and self._block == other._block
             and self._shapes == other._shapes
-            and all(map(np.array_equal, self._arrays, other._arrays))
+            and all(
+                own is array or np.array_equal(own, array)
+                for own, array in zip(self._arrays, other._arrays, strict=True)
+            )
         )

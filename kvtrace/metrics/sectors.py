@@ -24,7 +24,8 @@ from kvtrace.metrics.distinct import distinct_counts
 from kvtrace.metrics.patterns import Patterns
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout, lane_order
 
-SECTOR_BYTES = 32
+_SECTOR_BITS = 5
+SECTOR_BYTES = 1 << _SECTOR_BITS
 GROUP_LANES = 32
 _NO_SECTOR = 1 << 62
 """A number above every sector, and small enough for differences in int64."""
@@ -82,10 +83,10 @@ def sector_counts(
         active = np.ones((patterns, count), np.bool_) if active is None else active
         active = np.pad(active, ((0, 0), (0, padding)))
     starts = (lanes + shift).reshape(-1, width)
-    sectors = starts // SECTOR_BYTES
+    sectors = starts >> _SECTOR_BITS  # as `//`, several times faster
     active_groups = None if active is None else active.reshape(-1, width)
-    if (starts % SECTOR_BYTES + element_bytes > SECTOR_BYTES).any():
-        last_sectors = (starts + element_bytes - 1) // SECTOR_BYTES
+    if ((starts & (SECTOR_BYTES - 1)) + element_bytes > SECTOR_BYTES).any():
+        last_sectors = (starts + element_bytes - 1) >> _SECTOR_BITS
         sectors = np.concatenate([sectors, last_sectors], axis=1)
         active_groups = (
             None

@@ -134,7 +134,8 @@ def rows_of(
         columns = _JSON([row[name] for name in _IDENTIFYING])
         locations = _op_facts(call.module).of(verdict.op).locations
         identity = f"{head}, {columns}, {locations}, {tail}"
-        rows.append(row | {"finding_id": hashlib.sha256(identity.encode()).hexdigest()[:32]})
+        row["finding_id"] = hashlib.sha256(identity.encode()).hexdigest()[:32]
+        rows.append(row)
     return rows
 
 
