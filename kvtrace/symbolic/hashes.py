@@ -76,14 +76,47 @@ def hashes_read_by(op: Op, module: Module) -> frozenset[int]:
     """
     if op.name in MIXING:
         return hashing_ops(module)
+    summed = sum_of_digits(op)
+    if summed is not None:
+        return frozenset((summed[0].index,))
     return recurring_hashes(module) if operator_of(op) in ("%", "abs") else frozenset()
+
+
+def sum_of_digits(op: Op) -> tuple[Op, int] | None:
+    """Return the product of which a right shift leaves a sum of digits, and the largest such sum.
+
+    As of `((v & 0x0F0F0F0F) * 0x01010101) >> 24`, which adds four digits of 8 bits to count bits:
+    the product's last digit is their sum, and what lies above is lost by intent. None for other
+    ops, and where the sum may need its digit's highest bit.
+    """
+    product = _computing_op(op.operand("left")) if _computes(op, ">>") else None
+    shift = _constant(op.operand("right")) if product is not None else None
+    if product is None or shift is None or not _computes(product, "*"):
+        return None
+    bits = integer_bits(op.results[0].type) or 64
+    width = bits - shift
+    if not 1 < width < bits or bits % width:
+        return None
+    places = range(0, bits, width)
+    for factor, number in permutations(product.operands):
+        masked = _computing_op(number)
+        is_factor = _constant(factor) == sum(1 << place for place in places)
+        for mask in map(_constant, masked.operands) if masked and _computes(masked, "&") else ():
+            if is_factor and mask is not None and mask >= 0:
+                total = sum(mask >> place & ((1 << width) - 1) for place in places)
+                return (product, total) if total < 1 << (width - 1) else None
+    return None
+
+
+def _constant(value: Value) -> int | None:
+    number = constant_of(value_before(value, _SEEN_THROUGH))
+    return number if isinstance(number, int) else None
 
 
 def _scrambles(op: Op) -> bool:
     """Return whether an op multiplies by an odd constant, or adds a number to itself shifted."""
     if _computes(op, "*"):
-        numbers = (constant_of(value_before(operand, _SEEN_THROUGH)) for operand in op.operands)
-        return any(isinstance(n, int) and n % 2 and abs(n) > 1 for n in numbers)
+        return any(n is not None and n % 2 and abs(n) > 1 for n in map(_constant, op.operands))
     if not _computes(op, "+", "-"):
         return False
     terms = [value_before(term, _SEEN_THROUGH) for term in _terms(op)]
@@ -232,6 +265,5 @@ def _computing_op(value: Value) -> Op | None:
 
 
 def _is_hashing(value: Value) -> bool:
-    op = _computing_op(value)
-    number = None if op is None else constant_of(op.results[0])
-    return isinstance(number, int) and bool(number % 2) and abs(number) >= LARGE_CONSTANT
+    number = _constant(value)
+    return number is not None and bool(number % 2) and abs(number) >= LARGE_CONSTANT

@@ -39,7 +39,7 @@ from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.bits import wrapped
 from kvtrace.symbolic.conditions import FALSE, TRUE, Condition, Opaque, at_least, conjunction
 from kvtrace.symbolic.functions import assuming, choice, simplified
-from kvtrace.symbolic.hashes import makes_hash
+from kvtrace.symbolic.hashes import makes_hash, sum_of_digits
 from kvtrace.symbolic.meanings import meaning_of
 from kvtrace.symbolic.summary import (
     Access,
@@ -154,6 +154,8 @@ class Walk:
         meaning = meaning_of(op.name)
         if makes_hash(op):
             self.set_unknown(op.results[0], op, "a hash")
+        elif (summed := sum_of_digits(op)) is not None:
+            self.set_unknown(op.results[0], op, "a sum of digits", (0, summed[1]))
         elif meaning is not None:
             meaning(self, op)
         else:

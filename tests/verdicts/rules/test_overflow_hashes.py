@@ -380,3 +380,56 @@ def test_a_difference_below_zero_may_be_hashed():
 
     assert overflows(made) <= {"proven"}
     assert verdicts(made) == {"proven"}
+
+
+@triton.jit
+def bits_of(values):
+    values = values - ((values >> 1) & 0x55555555)
+    values = (values & 0x33333333) + ((values >> 2) & 0x33333333)
+    return (((values + (values >> 4)) & 0x0F0F0F0F) * 0x01010101) >> 24
+
+
+@triton.jit
+def with_digits_added(x, y, out, FORM: tl.constexpr, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    values = tl.load(x + lanes)
+    if FORM == "counted bits":
+        place = bits_of(values)
+    elif FORM == "of positions":
+        place = bits_of(lanes * 65535)
+    elif FORM == "masked":
+        place = bits_of(values) & 0x3F
+    elif FORM == "halves":
+        place = ((values & 0x00FF00FF) * 0x00010001) >> 16
+    elif FORM == "of 64 bits":
+        wide = values.to(tl.int64) * 0x0F0F0F0F & 0x0F0F0F0F0F0F0F0F
+        place = (wide * 0x0101010101010101) >> 56
+    elif FORM == "whole product":
+        place = (values & 0x0F0F0F0F) * 0x01010101
+    elif FORM == "other shift":
+        place = ((values & 0x0F0F0F0F) * 0x01010101) >> 16
+    elif FORM == "no digits":
+        place = (values * 0x01010101) >> 24
+    elif FORM == "large digits":
+        place = ((values & 0x7F7F7F7F) * 0x01010101) >> 24
+    elif FORM == "other factor":
+        place = ((values & 0x0F0F0F0F) * 0x01010100) >> 24
+    tl.store(out + lanes, tl.load(y + place))
+
+
+@pytest.mark.parametrize(
+    ("form", "answer"),
+    [
+        *((form, "proven") for form in ("counted bits", "of positions", "masked", "halves")),
+        ("of 64 bits", "proven"),
+        *((form, "violation") for form in ("whole product", "other shift", "no digits")),
+        *((form, "violation") for form in ("large digits", "other factor")),
+    ],
+)
+def test_a_product_that_adds_up_masked_digits_is_meant_to_wrap_around(form, answer):
+    numbers = np.array([0, 1, -1, 0x0F0F0F0F, 2**31 - 1, -(2**31), 12345678, 0x0A0B0C0D], np.int32)
+    made = call(with_digits_added, (1,), x=tensor(8, dtype="i32", data=numbers), y=tensor(1 << 10),
+                out=tensor(8), FORM=form, BLOCK=8)  # fmt: skip
+
+    assert (overflows(made) <= {"proven"}) if answer == "proven" else "violation" in overflows(made)
+    assert ("violation" in verdicts(made)) == (answer == "violation")
