@@ -33,6 +33,10 @@ _GENERATED: Final = (
 _INTEGERS: Final = "record integer tensors with KVTRACE_TENSORS=int, so that indices are known"
 _EITHER: Final = "record contents of tensors with KVTRACE_TENSORS=int, or all for floats, too"
 _FLOATS: Final = "record floats, too, with KVTRACE_TENSORS=all: int records only integer tensors"
+_NUMBERS: Final = (
+    "shift by less than the width, index within the axis or bins, cast what fits, and use no "
+    "counter after its loop"
+)
 #: Phrases of reasons that say what to record, or which no recording helps.
 _NO_RECORDING: Final = ("KVTRACE_TENSORS", "the launch itself changes ")
 _FEWER: Final = "record a launch of fewer programs, of which all orders can be tried"
@@ -68,6 +72,8 @@ def hint_for(
     if generated and row["severity"] == "error":
         mask = f"{reason}. " if reason.startswith(_MASKED) else ""
         return mask + _GENERATED
+    if rule.startswith("undefined-") and " has none" in row["message"]:
+        return _NUMBERS
     if rule in ("out-of-bounds", "out-of-view") and _WRAPS in reason:
         return _WIDEN
     if rule == "out-of-bounds" and reason.startswith(_LOADED):

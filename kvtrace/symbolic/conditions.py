@@ -364,6 +364,11 @@ def less(term: Term | int, other: Term | int) -> Condition:
     return at_least(as_term(other) - term - 1)
 
 
+def within(term: Term | int, limit: int) -> Condition:
+    """Return the condition `0 <= term < limit`."""
+    return conjunction((at_least(term), less(term, limit)))
+
+
 def equal(term: Term | int, other: Term | int = 0) -> Condition:
     """Return the condition `term == other`."""
     gap = as_term(term) - other

@@ -15,10 +15,11 @@ from kvtrace.ir.ops import (
     KINDS,
     LOOPS,
     READING,
+    Kind,
     mask_of,
     operator_of,
 )
-from kvtrace.ir.types import integer_bits
+from kvtrace.ir.types import integer_bits, shape_of
 from kvtrace.symbolic.terms import signed_range
 
 
@@ -35,25 +36,44 @@ def leaves_lanes(op: Op) -> bool:
     return mask_of(op) is not None
 
 
+def limited_operand(op: Op) -> tuple[Value, int] | None:
+    """Return an operand without whose limit an op has no value: 0 <= operand < limit; else None.
+
+    That is a shift's amount, the index of a gather, and what a histogram counts. Devices differ
+    there: some take an amount modulo the width, and a value modulo the bins.
+    """
+    kind = KINDS.get(op.name)
+    if operator_of(op) in ("<<", ">>"):
+        return op.operand("right"), integer_bits(op.results[0].type) or 64
+    if kind is not None and kind.kind is Kind.PICKED and kind.has("index"):
+        return op.operand("index"), shape_of(op.operand("source").type)[number_of(op, "axis")]
+    if kind is not None and kind.kind is Kind.COUNT:
+        return op.operand("source"), shape_of(op.results[0].type)[0]
+    return None
+
+
 def undefined_cause(op: Op) -> str | None:
-    """Return why an op has no value, whatever its lanes, None if it has one.
+    """Return why an op has no value, or may have none for its numbers; None if it has one.
 
     Compilers put what a register happens to hold there.
     """
-    operator, kind = operator_of(op), KINDS.get(op.name)
+    operator, limited = operator_of(op), limited_operand(op)
     if operator == "undefined":
         return "a loop's counter has none after the loop"
-    shifts = operator in ("<<", ">>")
-    name = "right" if shifts else "source"
-    if kind is None or not kind.has(name) or len(op.results) != 1:
+    if limited is not None:
+        number, limit = constant_of(limited[0]), limited[1]
+        if number is not None and 0 <= number < limit:
+            return None
+        if operator not in ("<<", ">>"):
+            return f"an index outside of 0 to {limit - 1} has none"
+        amount = "less than 0, or the width or more," if number is None else number
+        return f"a shift by {amount} of {limit} bits has none"
+    kind, bits = KINDS.get(op.name), integer_bits(op.results[0].type) if op.results else None
+    if kind is None or not kind.has("source") or len(op.results) != 1 or operator:
         return None
-    operand, bits = op.optional(name), integer_bits(op.results[0].type)
+    operand = op.optional("source")
     number = None if operand is None else constant_of(operand)
-    if number is None or bits is None:
-        return None
-    if shifts:
-        return None if 0 <= number < bits else f"a shift by {number} of {bits} bits has none"
-    if operator or not isinstance(number, float):
+    if bits is None or not isinstance(number, float):
         return None
     low, high = signed_range(bits) if op.name.endswith("si") else (0, 2**bits - 1)
     return None if low - 1 < number < high + 1 else f"{number:g} has none in {bits} bits"

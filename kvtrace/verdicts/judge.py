@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.ir.asynchronous import ops_of_gpus
-from kvtrace.ir.feeding import feeding
+from kvtrace.ir.feeding import feeding, loads_behind
 from kvtrace.recorded_calls.recorded import Call, KnownLaunches
 from kvtrace.schema.contents import ContentSet
 from kvtrace.symbolic.expressions import address_expression
@@ -31,6 +31,7 @@ from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.replaying import holds_floats, run
 from kvtrace.verdicts.rules.out_of_bounds_zeros import without_zeros
 from kvtrace.verdicts.rules.table import RULES, Rule, chosen_rules
+from kvtrace.verdicts.rules.undefined_lanes import LANES, USE, numbers_without_value
 from kvtrace.verdicts.unknown_fields import without_assumed
 from kvtrace.verdicts.verdict import Verdict
 
@@ -97,7 +98,7 @@ class Judgment:
             verdicts = _with_evaluated(verdicts, observer.verdicts(failure), observer.rules)
         open_ops = {v.op for v in verdicts if v.verdict == "unknown" and v.unless is None}
         verdicts = [v for v in verdicts if v.unless not in open_ops]
-        verdicts = self._with_overflow_causes(verdicts)
+        verdicts = list(map(self._of_values, self._with_overflow_causes(verdicts)))
         verdicts = without_assumed(verdicts, self.call.arguments)
         ids = {rule.id for rule in self._rules}
         selected = (self._with_expression(v) for v in verdicts if v.rule in ids)
@@ -126,6 +127,20 @@ class Judgment:
                 reason = f"{wrap.expression} wraps around"
                 message = f"{verdict.message}, as {reason}"
                 return replace(verdict, reason=reason, message=message)
+        return verdict
+
+    def _of_values(self, verdict: Verdict) -> Verdict:
+        """Return a verdict; unknown if it depends on a number without a value."""
+        numbers, module = numbers_without_value(self.bound), self.call.module
+        if not numbers or verdict.verdict == "unknown" or verdict.rule in (LANES, USE):
+            return verdict
+        ops = [verdict.op, *filter(None, (verdict.other_op,))]
+        ops += [module.ops[index] for op in ops for index in loads_behind(op, module)]
+        for index in {op.index for op in ops}.union(*(feeding(op, module) for op in ops)):
+            if index in numbers:
+                subject = verdict.access or verdict.rule
+                reason = f"it depends on the number{numbers[index]}"
+                return verdict.undecided(f"{subject} could not be decided", reason)
         return verdict
 
     def _with_expression(self, verdict: Verdict) -> Verdict:

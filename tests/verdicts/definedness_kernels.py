@@ -269,7 +269,7 @@ def constant_as_integer(x, out, NUMBER: tl.constexpr, BLOCK: tl.constexpr):
 def counted(x, out, n, m, MASKED: tl.constexpr, BINS: tl.constexpr, BLOCK: tl.constexpr):
     lanes = tl.arange(0, BLOCK)
     values = tl.load(x + lanes, mask=lanes < n)
-    counts = tl.histogram(values, BINS, mask=lanes < m if MASKED else None)
+    counts = tl.histogram(values & (BINS - 1), BINS, mask=lanes < m if MASKED else None)
     tl.store(out + tl.arange(0, BINS), counts)
 
 
@@ -315,3 +315,67 @@ def remainders(x, out, n, FORM: tl.constexpr, BLOCK: tl.constexpr):
     else:
         value = value & -(lanes < n + 1).to(tl.int32)
     tl.store(out + lanes, value)
+
+
+@triton.jit
+def shifted_by_data(x, amounts, out, n, FORM: tl.constexpr, BLOCK: tl.constexpr):
+    """Shifts by data: as they are, with those that have no value dropped, or where memory is."""
+    at = tl.arange(0, BLOCK)
+    amount = tl.load(amounts + at, mask=at < n, other=0)
+    values = tl.load(x + at)
+    if FORM == "left":
+        tl.store(out + at, values << amount, mask=at < n)
+    elif FORM == "right of unsigned":
+        tl.store(out + at, (values.to(tl.uint32) >> amount).to(tl.int32), mask=at < n)
+    elif FORM == "chosen":
+        fits = (amount >= 0) & (amount < 32)
+        tl.store(out + at, tl.where(fits, values >> amount, 0), mask=at < n)
+    elif FORM == "wide":
+        tl.store(out + at, (values.to(tl.int64) << amount.to(tl.int64)).to(tl.int32), mask=at < n)
+    elif FORM == "of bits":
+        tl.store(out + at, values << (amount & 31), mask=at < n)
+    elif FORM == "address":
+        tl.store(out + at, tl.load(x + (1 << amount)), mask=at < n)
+    elif FORM == "address of few":
+        tl.store(out + at, tl.load(x + (1 << amount), mask=amount < 5, other=0), mask=at < n)
+
+
+@triton.jit
+def shifted_by_argument(x, out, n, amount, FORM: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    if FORM == "address":
+        tl.store(out + at, tl.load(x + at + (n << amount)))
+    elif FORM == "index":
+        tl.store(out + at, at << amount)
+    elif FORM == "rotation":
+        values = tl.load(x + at).to(tl.uint32)
+        tl.store(out + at, ((values << amount) | (values >> (32 - amount))).to(tl.int32))
+    elif FORM == "bit of a mask":
+        keep = (n >> (at + amount)) & 1
+        tl.store(out + at, tl.load(x + at, mask=keep != 0, other=0))
+    elif FORM == "counted":
+        count = tl.zeros((BLOCK,), tl.int32)
+        for bit in range(amount):
+            count += (tl.load(x + at) >> bit) & 1
+        tl.store(out + at, count)
+
+
+@triton.jit
+def gathered_by_data(x, index, y, out, n, FORM: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    places = tl.load(index + at, mask=at < n, other=0)
+    values = tl.gather(tl.load(x + at), places, 0)
+    if FORM == "chosen":
+        values = tl.where((places >= 0) & (places < BLOCK), values, 0)
+    if FORM == "address":
+        tl.store(out + at, tl.load(y + values))
+    else:
+        tl.store(out + at, values, mask=at < n)
+
+
+@triton.jit
+def counted_in_bins(x, out, n, MASKED: tl.constexpr, BINS: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    values = tl.load(x + at, mask=at < n, other=0)
+    counts = tl.histogram(values, BINS, mask=(values >= 0) & (values < BINS) if MASKED else None)
+    tl.store(out + tl.arange(0, BINS), counts)

@@ -36,11 +36,17 @@ from kvtrace.ir.ops import (
 )
 from kvtrace.ir.types import SharedType, shape_of
 from kvtrace.ir.updates import DATA
-from kvtrace.symbolic.conditions import TRUE, Condition, Opaque, disjunction
+from kvtrace.symbolic.conditions import TRUE, Condition, Opaque, disjunction, within
 from kvtrace.symbolic.meanings.tt_shape import lane_symbol, lanes_of, reshaped_indices
 from kvtrace.symbolic.summary import Access, Formula, Place, Summary
-from kvtrace.symbolic.taint import leaves_lanes, reached_from, tainted, undefined_cause
-from kvtrace.symbolic.terms import Key, Substitution, Symbol, lane
+from kvtrace.symbolic.taint import (
+    leaves_lanes,
+    limited_operand,
+    reached_from,
+    tainted,
+    undefined_cause,
+)
+from kvtrace.symbolic.terms import Key, Substitution, Symbol, Term, lane
 from kvtrace.symbolic.undefined.carried import CarriedValue, solved
 from kvtrace.symbolic.undefined.definedness import (
     NOWHERE,
@@ -203,9 +209,18 @@ class Taints:
                 self._note_use(op, name, value, "value", self._place(op))
 
     def _computed(self, op: Op, value: Value) -> Undefined:
-        if self._load is None and undefined_cause(op):
+        if self._load is None and undefined_cause(op) and limited_operand(op) is None:
             return Undefined(TRUE, TRUE, frozenset((op,)))
         return meaning_of(op)(self, op, value)
+
+    def beyond(self, op: Op) -> Undefined:
+        """Return the taint of elements for which an operand is below 0, or beyond its limit."""
+        limited = limited_operand(op) if self._load is None and undefined_cause(op) else None
+        if limited is None:
+            return NOWHERE
+        formula, is_beyond = self.formula(limited[0]), self.unknown(op, "what limits it")
+        taint = ~within(formula, limited[1]) if isinstance(formula, Term) else is_beyond
+        return limited_taint(taint, taint, frozenset((op,)))
 
     def _share(self, op: Op) -> None:
         """Record values that pass through shared memory as sinks: nobody follows them there."""

@@ -82,9 +82,10 @@ def zeros(taints: Taints, value: Value, number: float = 0.0, depth: int = _DEEPE
 
 
 def elementwise(taints: Taints, op: Op, result: Value) -> Undefined:
-    """Return the union of all operands' taints."""
+    """Return the union of all operands' taints, and that of what is beyond an operand's limit."""
     shape = shape_of(result.type)
-    return united_taint(as_shaped(taints, operand, op, shape) for operand in op.operands)
+    of_operands = (as_shaped(taints, operand, op, shape) for operand in op.operands)
+    return united_taint((*of_operands, taints.beyond(op)))
 
 
 def as_shaped(taints: Taints, value: Value, op: Op, shape: tuple[int, ...]) -> Undefined:
@@ -286,13 +287,13 @@ def gather(taints: Taints, op: Op, _: Value) -> Undefined:
         formula if isinstance(formula, Term) else some_lane(taints.key(op), axis, shape[axis])
     )
     gathered_taint = taints.of(source).mapped(_at_index(shape, axis, gathered))
-    return united_taint((gathered_taint, taints.of(index)))
+    return united_taint((gathered_taint, taints.of(index), taints.beyond(op)))
 
 
 def histogram(taints: Taints, op: Op, _: Value) -> Undefined:
     """Return the counts' taint: that of any element that the mask lets count, and the mask's."""
     source, mask = op.operand("source"), op.optional("mask")
-    counted = taints.of(source)
+    counted = united_taint((taints.of(source), taints.beyond(op)))
     if mask is not None:
         formula = taints.formula(mask)
         if isinstance(formula, Condition):

@@ -22,9 +22,9 @@ from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Unknown, full_array
 from kvtrace.ir import Op
 from kvtrace.ir.memory_sites import memory_sites
-from kvtrace.ir.ops import ELEMENTWISE
+from kvtrace.ir.ops import ELEMENTWISE, KINDS, Kind, mask_of
 from kvtrace.ir.types import Type
-from kvtrace.symbolic.taint import leaves_lanes, undefined_cause
+from kvtrace.symbolic.taint import leaves_lanes, limited_operand, undefined_cause
 from kvtrace.text import listed
 from kvtrace.verdicts.replaying import (
     WITNESS_LANES,
@@ -130,16 +130,22 @@ def filling_masked(
 ) -> Step:
     """Return a step that also writes numbers of a shape and dtype into masked-off result lanes.
 
-    Without a mask, all lanes are masked off.
+    Without a mask, those are masked off for which an operand is beyond its limit, or else all.
     """
-    result = op.results[0]
+    result, limited = op.results[0], None if mask is not None else limited_operand(op)
     type_ = value_type(result.type)
     if type_.pointer:
         return step
 
     def filled(values: list[Any], scope: Any) -> None:
+        active = False if mask is None else values[mask.id]
+        if limited is not None:
+            given = values[limited[0].id]
+            active = _with_zeros_beyond(op, *limited, values)
         step(values, scope)
-        loaded, active = values[result.id], False if mask is None else values[mask.id]
+        if limited is not None:
+            values[limited[0].id] = given
+        loaded = values[result.id]
         if isinstance(loaded, Unknown) or isinstance(active, Unknown):
             return
         numbers = full_array(loaded, type_)
@@ -147,6 +153,22 @@ def filling_masked(
         values[result.id] = np.where(is_active, numbers, numbers_of(numbers.shape, numbers.dtype))
 
     return filled
+
+
+def _with_zeros_beyond(op: Op, operand: Value, limit: int, values: list[Any]) -> Any:
+    """Set an operand to 0 where it is beyond its limit; return which results have a value then."""
+    mask = mask_of(op)
+    given, counts = values[operand.id], True if mask is None else values[mask.id]
+    if isinstance(given, Unknown) or isinstance(counts, Unknown):
+        return Unknown(frozenset())
+    numbers = full_array(given, value_type(operand.type))
+    is_within: Any = (numbers >= 0) & (numbers < limit)
+    values[operand.id] = np.where(is_within, numbers, numbers.dtype.type(0))
+    if KINDS[op.name].kind is not Kind.COUNT:
+        return is_within
+    if mask is not None:
+        is_within = is_within | ~full_array(counts, value_type(mask.type))
+    return is_within.all(axis=1, keepdims=True)  # one number too many leaves no count
 
 
 def _fill_number(fill: float, dtype: Any) -> Any:

@@ -8,7 +8,7 @@ for a call whether any lane does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import TYPE_CHECKING, Final
 
@@ -21,14 +21,16 @@ from kvtrace.ir.feeding import feeding, feeding_values
 from kvtrace.ir.model import line_text
 from kvtrace.ir.ops import effect_of, mask_of
 from kvtrace.ir.types import integer_bits
-from kvtrace.symbolic.conditions import Opaque
+from kvtrace.symbolic.conditions import Opaque, within
 from kvtrace.symbolic.prover import Proven, Refuted, is_counterexample, strongest
 from kvtrace.symbolic.summary import Access
-from kvtrace.symbolic.taint import tainted, undefined_cause
-from kvtrace.symbolic.terms import Symbol
+from kvtrace.symbolic.taint import leaves_lanes, limited_operand, reached_from, undefined_cause
+from kvtrace.symbolic.terms import Symbol, Term
 from kvtrace.symbolic.undefined.flow import Sink, sinks_of
+from kvtrace.verdicts.contents.loaded import depends_on
 from kvtrace.verdicts.replaying import NOT_REPRODUCED
 from kvtrace.verdicts.rules.fills import ObservedValue, Replays
+from kvtrace.verdicts.rules.watched_values import ValueWatch, watched
 from kvtrace.verdicts.verdict import Answer, Verdict, Witness, worst_by_op
 
 if TYPE_CHECKING:
@@ -67,13 +69,68 @@ def uses_undefined(bound: BoundCall) -> bool:
     """Return whether a lane that a load leaves undefined may reach memory or a branch; cached."""
     answer: bool | None = bound.memo.get(uses_undefined)
     if answer is None:
-        answer = bound.memo[uses_undefined] = any(
-            _wraps(bound, sink)
-            or not _is_followed(bound, sink)
-            or not isinstance(_decided(bound, sink, _given(bound, sink))[0], Proven)
-            for sink in sinks_of(bound.call.module)
-        )
+        sinks = sinks_of(bound.call.module)
+        answer = bound.memo[uses_undefined] = any(_may_be_reached(bound, sink) for sink in sinks)
     return answer
+
+
+def _may_be_reached(bound: BoundCall, sink: Sink) -> bool:
+    return sink.value.id in _sources(bound)[1] and (
+        _wraps(bound, sink)
+        or not _is_followed(bound, sink)
+        or not isinstance(_decided(bound, sink, _given(bound, sink))[0], Proven)
+    )
+
+
+def numbers_without_value(bound: BoundCall) -> Mapping[int, str]:
+    """Return texts by index of the ops whose results memory or a branch needs, and have no value.
+
+    Verdicts by what formulas and the evaluator have in their place are no facts about the kernel.
+    Lanes that loads leave are not among them. Cached.
+    """
+    texts: dict[int, str] | None = bound.memo.get(numbers_without_value)
+    if texts is None:
+        texts, module = bound.memo.setdefault(numbers_without_value, {}), bound.call.module
+        sinks = sinks_of(module) if any(map(undefined_cause, module.ops)) else ()
+        for sink in (sink for sink in sinks if _may_be_reached(bound, sink)):
+            sources, _, _ = _sources(bound)
+            for op in filter(undefined_cause, sources & sink.undefined.sources or sources):
+                cause = f"{line_text(op, 'in')} without a value ({undefined_cause(op)})"
+                texts[op.index] = cause
+    return texts
+
+
+def _sources(bound: BoundCall) -> tuple[frozenset[Op], frozenset[int], Mapping[Op, str]]:
+    """Return the ops that may leave elements without a value, and ids of values that get some.
+
+    Last come the other ops whose operand has a limit, with methods that prove it kept. Cached.
+    """
+    found: tuple[frozenset[Op], frozenset[int], Mapping[Op, str]] | None = bound.memo.get(_sources)
+    if found is None:
+        module = bound.call.module
+        ops = frozenset(op for op in module.ops if leaves_lanes(op) or undefined_cause(op))
+        kept = {op: method for op in ops if (method := _method_of_limit(bound, op)) is not None}
+        reached = reached_from(module, [op.results[0] for op in ops - kept.keys()])
+        found = bound.memo[_sources] = ops - kept.keys(), reached, kept
+    return found
+
+
+def _method_of_limit(bound: BoundCall, op: Op) -> str | None:
+    limited = limited_operand(op)
+    place = None if op.block is None else bound.summary.places.get(op.block)
+    if limited is None or place is None:
+        return None
+    operand, limit = limited
+    term = None if place.calls else bound.summary.values.get(operand.id)
+    is_within = isinstance(term, Term) and bound.ranges.truth(within(term, limit))
+    if is_within and bound.are_ideal((operand,)):
+        return "interval"
+    if bound.contents.read_by(feeding_values((operand,), bound.call.module)):
+        return None
+    watch, method, undecided = watched(
+        bound, lambda: ValueWatch(op, operand, lambda ns: (ns < 0) | (ns >= limit)), None
+    )
+    return None if watch.witness or undecided else method
 
 
 def _judge_sink(bound: BoundCall, sink: Sink, rule: str, replays: Replays) -> Verdict | None:
@@ -81,6 +138,10 @@ def _judge_sink(bound: BoundCall, sink: Sink, rule: str, replays: Replays) -> Ve
     given = _given(bound, sink)
     if bound.is_unreached(sink.place, given):
         return None
+    _, reached, kept = _sources(bound)
+    if sink.value.id not in reached:
+        methods = [kept[op] for op in sink.undefined.sources]
+        return _proven(bound, sink, rule, min(methods)) if methods else None
     decision, is_weak = _decided(bound, sink, given)
     if isinstance(decision, Proven):
         is_followed = _is_followed(bound, sink)
@@ -88,13 +149,16 @@ def _judge_sink(bound: BoundCall, sink: Sink, rule: str, replays: Replays) -> Ve
             return None
         if not is_followed:
             return _unknown(bound, sink, rule, _MAY_WRAP)
-        return _proven(bound, sink, rule, decision)
+        return _proven(bound, sink, rule, decision.method)
     if not isinstance(decision, Refuted):
         return _unknown(bound, sink, rule, decision.reason)
     claim = ~(sink.undefined.possibly if is_weak else sink.undefined.surely)
     doubts = _doubts(bound, decision.model, claim, given)
     if doubts and not _is_replayable(bound, sink, doubts):
-        return _unknown(bound, sink, rule, doubts.reason)
+        missing = _missing(bound, sink)
+        reasons = [] if missing and doubts.unrecorded else [doubts.reason]
+        reasons += [depends_on(missing)] if missing else []
+        return _unknown(bound, sink, rule, "; ".join(reasons))
     runs_grid = bool(doubts) and bound.lanes <= bound.budget.replay_lanes
     program = None if runs_grid else bound.program_of(decision.model)
     observed = _observed_value(sink)
@@ -129,7 +193,7 @@ def _decided(bound: BoundCall, sink: Sink, given: Given) -> tuple[Decision, bool
 def _is_followed(bound: BoundCall, sink: Sink) -> bool:
     """Return whether no integer wraps that decides which undefined lanes reach a sink."""
     module = bound.call.module
-    feeders, undefined_ids = feeding_values((sink.value,), module), tainted(module)
+    feeders, undefined_ids = feeding_values((sink.value,), module), _sources(bound)[1]
     deciding_values = [
         operand
         for op in module.ops
@@ -174,7 +238,17 @@ def _is_replayable(bound: BoundCall, sink: Sink, doubts: Doubts) -> bool:
     are_contents = all(isinstance(key, Symbol) and key.kind == "content" for key in doubts.keys)
     if not are_contents or doubts.unrecorded:
         return False
-    return not any(bound.contents.read_by(feeding(op, module)) for op in ops)
+    return not _missing(bound, sink)
+
+
+def _missing(bound: BoundCall, sink: Sink) -> list[TensorArgument]:
+    """Return the tensors without contents that determine which undefined elements reach a sink."""
+    read: list[TensorArgument] = []
+    for op in (sink.op, *sorted(sink.undefined.sources, key=lambda op: op.index)):
+        limited, module = limited_operand(op), bound.call.module
+        feeders = feeding_values(limited[:1], module) if limited else feeding(op, module)
+        read += bound.contents.read_by(feeders)
+    return read
 
 
 def _at_fault(sink: Sink, observed: ObservedValue, program: int | None, replays: Replays) -> Sink:
@@ -201,11 +275,11 @@ def _observed_value(sink: Sink) -> ObservedValue | None:
 # -- messages -----------------------------------------------------------------------------------
 
 
-def _proven(bound: BoundCall, sink: Sink, rule: str, decision: Proven) -> Verdict:
+def _proven(bound: BoundCall, sink: Sink, rule: str, method: str) -> Verdict:
     message = f"no {_source_text(bound, sink)} {_effect_text(sink)} in this call"
     if _are_all_active(bound, sink):
         message += "; for these shapes the masks are true in all lanes; other shapes may differ"
-    return _verdict(bound, sink, rule, "proven", message, decision.method)
+    return _verdict(bound, sink, rule, "proven", message, method)
 
 
 def _are_all_active(bound: BoundCall, sink: Sink) -> bool:

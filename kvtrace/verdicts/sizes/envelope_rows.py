@@ -399,7 +399,7 @@ class Subject:
     def _find_refutation(self, claim: Claim, value: int) -> tuple[str, str | None] | None:
         """Return a message and expression if the launch at a value refutes a claim, else None."""
         if claim.group == "rule" and not claim.rules and claim.condition is None:
-            return None  # an undefined shift, which no rule reports
+            return None  # a shift without a value, which may be any number
         return self.refutation_in(*self.launch(value), claim, value)
 
     def refutation_in(

@@ -29,6 +29,7 @@ from kvtrace.symbolic.conditions import (
     disjunction,
     equal,
     in_order,
+    within,
 )
 from kvtrace.symbolic.expressions import operation_expression
 from kvtrace.symbolic.functions import maximum
@@ -169,9 +170,7 @@ def uncertain_values(module: Module) -> Iterator[tuple[str, str, Op, Place | Non
 def _in_width(op: Op, summary: Summary) -> Condition:
     """Return the condition that a shift is defined: by at least 0, and by less than the width."""
     shift, bits = summary.values.get(op.operand("right").id), integer_bits(op.results[0].type)
-    if not isinstance(shift, Term) or bits is None:
-        return FALSE
-    return conjunction((at_least(shift), at_least(bits - 1 - shift)))
+    return within(shift, bits) if isinstance(shift, Term) and bits is not None else FALSE
 
 
 def _same_as_constants(op: Op, summary: Summary) -> Condition:

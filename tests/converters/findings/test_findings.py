@@ -189,6 +189,21 @@ def test_the_hint_for_a_masked_access_says_what_its_mask_admits(tmp_path, given,
     assert text.count("the mask admits") == 1  # not as the reason, too
 
 
+@pytest.mark.parametrize(
+    ("source", "hint"),
+    [
+        ("number without a value (a shift by 40 of 32 bits has none)", "shift by less than"),
+        ("lane that the load of x_ptr leaves without a value", ""),
+    ],
+)
+def test_the_hint_for_what_has_no_value_says_what_gives_it_one(tmp_path, source, hint):
+    side = write_trace(tmp_path / "t", [KERNEL])
+    row = {**VIOLATION, "rule": "undefined-lanes", "message": f"a {source} is stored"}
+    add_findings(side, [row], [LOAD])
+    (found,) = found_in(side).listed
+    assert (found.hint or "")[:18] == hint
+
+
 def test_every_line_fits_the_terminal_and_color_changes_no_text(side):
     long = {**VIOLATION, "message": "word " * 60, "expression": "x + " * 40}
     add_findings(side, [long, UNKNOWN], [LOAD, INLINED])

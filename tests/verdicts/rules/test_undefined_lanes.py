@@ -288,6 +288,112 @@ def test_numbers_without_a_value_are_as_undefined_as_lanes_of_loads(kernel, argu
     assert cause in (None, "proven") or cause in verdicts[0].message
 
 
+FITTING, BEYOND = (np.array([0, 1, 2, 3, 4, 5, 6, last], np.int32) for last in (7, 40))
+
+
+def of_data(kernel, numbers, **arguments):
+    """A call with numbers from 0 to 7 in `x`, and other integers as its first indices."""
+    tensors = {name: tensor(1 << 16, dtype="i32") for name in kernel.arg_names if len(name) > 2}
+    indices = tensor(8, dtype="i32", data=numbers)
+    x = tensor(1 << 16, dtype="i32", data=np.arange(1 << 16, dtype=np.int32) % 8)
+    given = {**tensors, "x": x, "amounts": indices, "index": indices, "y": tensor(64, dtype="i32")}
+    given |= {"out": tensor(8, dtype="i32"), **arguments}
+    return call(kernel, (1,), **{name: given[name] for name in kernel.arg_names})
+
+
+def verdict_of(one):
+    verdicts = {verdict for _, verdict in answers(one)}
+    return next((each for each in ("violation", "unknown") if each in verdicts), "proven")
+
+
+@pytest.mark.parametrize(
+    ("form", "n", "beyond", "unrecorded"),
+    [
+        ("left", 8, "violation", "unknown"),
+        ("left", 7, "proven", "unknown"),
+        ("right of unsigned", 8, "violation", "unknown"),
+        ("wide", 8, "proven", "unknown"),
+        ("chosen", 8, "proven", "proven"),
+        ("of bits", 8, "proven", "proven"),
+        ("address", 8, "violation", "unknown"),
+        ("address of few", 8, "proven", "unknown"),
+    ],
+)
+def test_shifts_by_data_have_a_value_below_the_width(form, n, beyond, unrecorded):
+    def judged(numbers):
+        return of_data(kernels.shifted_by_data, numbers, n=n, FORM=form, BLOCK=8)
+
+    assert verdict_of(judged(FITTING)) == "proven"
+    assert verdict_of(judged(BEYOND)) == beyond
+    assert verdict_of(judged(-BEYOND)) == (
+        "proven" if form in ("chosen", "of bits") else "violation"
+    )
+    assert verdict_of(judged(None)) == unrecorded
+    for verdict in judge(judged(None), RULES):
+        assert verdict.verdict == "proven" or "set KVTRACE_TENSORS=int" in verdict.reason
+
+
+@pytest.mark.parametrize("amount", [-1, 0, 3, 31, 32, 40])
+@pytest.mark.parametrize("form", ["address", "index", "rotation", "bit of a mask", "counted"])
+def test_shifts_by_arguments_have_a_value_below_the_width(form, amount):
+    x, out = tensor(64, dtype="i32"), tensor(32, dtype="i32")
+    one = call(kernels.shifted_by_argument, (1,), x=x, out=out, n=1, amount=amount, FORM=form,
+               BLOCK=8)  # fmt: skip
+
+    fits = {
+        "rotation": 0 < amount < 32,
+        "bit of a mask": 0 <= amount < 25,
+        "counted": amount <= 32,
+    }.get(form, 0 <= amount < 32)
+    assert verdict_of(one) == ("proven" if fits else "violation")
+
+
+@pytest.mark.parametrize(
+    ("form", "undecided"),
+    [
+        ("address", {("overflow", None), ("out-of-bounds", "load")}),
+        ("index", {("overflow", None)}),
+        ("bit of a mask", {("out-of-bounds", "load"), ("mask-always-false", "load")}),
+    ],
+)
+def test_no_rule_takes_a_shift_beyond_the_width_for_zero(form, undecided):
+    def judged(amount):
+        x, out = tensor(64, dtype="i32"), tensor(8, dtype="i32")
+        return judge(call(kernels.shifted_by_argument, (1,), x=x, out=out, n=3, amount=amount,
+                          FORM=form, BLOCK=8))  # fmt: skip
+
+    assert all(verdict.verdict != "unknown" for verdict in judged(2))
+    unknown = [verdict for verdict in judged(40) if verdict.verdict == "unknown"]
+    assert {(verdict.rule, verdict.access) for verdict in unknown} == undecided
+    assert all("without a value (a shift by" in verdict.reason for verdict in unknown)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "arguments", "beyond", "unrecorded"),
+    [
+        (kernels.gathered_by_data, {"n": 8, "FORM": "as it is"}, "violation", "unknown"),
+        (kernels.gathered_by_data, {"n": 7, "FORM": "as it is"}, "proven", "unknown"),
+        (kernels.gathered_by_data, {"n": 8, "FORM": "address"}, "violation", "unknown"),
+        (kernels.gathered_by_data, {"n": 8, "FORM": "chosen"}, "proven", "proven"),
+        (kernels.counted_in_bins, {"n": 8, "MASKED": False, "BINS": 8}, "violation", "unknown"),
+        (kernels.counted_in_bins, {"n": 8, "MASKED": True, "BINS": 8}, "proven", "proven"),
+        (kernels.counted_in_bins, {"n": 8, "MASKED": False, "BINS": 64}, "proven", "unknown"),
+    ],
+)
+def test_indices_of_gathers_and_histograms_have_limits(kernel, arguments, beyond, unrecorded):
+    def judged(numbers):
+        given = dict(arguments)
+        if kernel is kernels.counted_in_bins:
+            given["x"] = tensor(8, dtype="i32", data=numbers)
+        return verdict_of(of_data(kernel, numbers, BLOCK=8, **given))
+
+    assert [judged(numbers) for numbers in (FITTING, BEYOND, None)] == [
+        "proven",
+        beyond,
+        unrecorded,
+    ]
+
+
 @triton.jit
 def chosen_by_sign(x, out, SHIFT: tl.constexpr):
     """Lanes from 8 on have no value, and are replaced as long as no bit is shifted out."""

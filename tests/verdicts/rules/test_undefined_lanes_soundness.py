@@ -85,7 +85,7 @@ def test_verdicts_on_mutants_of_the_catalog_without_other_agree_with_brute_force
     for case in cases():
         arguments = with_tensors(case.inputs)
         call = call_of(case.kernel, case.grid, arguments, case.constexprs, recorded=True)
-        if not judge(call, RULES):
+        if all(verdict.verdict == "proven" for verdict in judge(call, RULES)):
             answers["nothing as it is"] += 1
         bare = replace(call, module=without_other(call.module))
         if not any(leaves_lanes(op) for op in bare.module.ops):
