@@ -53,7 +53,7 @@ class _Unexplored(KvtraceError):
 
 
 class _Touch(NamedTuple):
-    """The bytes of a storage that an op has accessed, in elements of one width."""
+    """The bytes of a storage that an op has accessed, ascending, in elements of one width."""
 
     role: Role
     storage: Storage
@@ -67,7 +67,10 @@ class _Touch(NamedTuple):
 
     def shares(self, other: _Touch) -> bool:
         """Return whether both accessed a byte."""
-        return self.storage is other.storage and bool(np.intersect1d(self.bytes, other.bytes).size)
+        mine, others = self.bytes, other.bytes
+        if self.storage is not other.storage or mine[-1] < others[0] or others[-1] < mine[0]:
+            return False
+        return bool(np.intersect1d(mine, others, assume_unique=True).size)
 
 
 State = tuple[frozenset[tuple[tuple[Storage, int, int], bytes]], tuple[History, ...]]
@@ -187,6 +190,7 @@ class _Search:
         self._open_pairs = open_pairs
         self._count = bound.programs
         self._alone: dict[tuple[int, History], _Alone] = {}
+        self._compared: set[tuple[tuple[int, History], tuple[int, History]]] = set()
         self._races: dict[Pair, Schedule] = {}
 
     def races(self) -> Mapping[Pair, Schedule]:
@@ -234,8 +238,14 @@ class _Search:
         return frozenset(changed.items()), later
 
     def _compare(self, histories: tuple[History, ...], steps: tuple[int, ...]) -> None:
-        """Add the pairs of ops by which programs touch a byte in a last state."""
+        """Add the pairs of ops by which programs touch a byte in a last state.
+
+        Two programs with the same histories touch the same in all of the states that have both.
+        """
         for left, right in combinations(enumerate(histories), 2):
+            if (left, right) in self._compared:
+                continue
+            self._compared.add((left, right))
             one, other = self._run(*left), self._run(*right)
             for mine in (*one.touches, *one.updates):
                 for others in (*other.touches, *other.updates):

@@ -6,6 +6,8 @@ import pytest
 import triton
 import triton.language as tl
 
+from kvtrace.verdicts.binding import BoundCall
+from kvtrace.verdicts.conflicts import all_orders
 from kvtrace.verdicts.judge import judge
 from tests.verdicts.calls import call, ids, tensor
 from tests.verdicts.slot_kernels import zeros
@@ -123,3 +125,27 @@ def test_a_race_says_what_its_atomics_lack(first, gives, takes, cause):
     found = judge(call(handed_over, (2,), **handed, **options), ["race"])
     texts = [verdict.message for verdict in found if verdict.verdict == "violation"]
     assert [cause in text for text in texts] == ([True] if cause else [])
+
+
+@triton.jit
+def tickets(counter, x, o):
+    ticket = tl.atomic_add(counter, 1)
+    tl.store(x + ticket, tl.load(o + ticket) + tl.program_id(0))
+
+
+def test_the_search_compares_programs_with_equal_histories_once(monkeypatch):
+    asked = []
+    shares = all_orders._Touch.shares
+    monkeypatch.setattr(
+        all_orders._Touch, "shares", lambda self, other: asked.append(0) or shares(self, other)
+    )
+    counts = []
+    for programs in (3, 6):
+        asked.clear()
+        given = {"counter": zeros(1), "x": tensor(8, dtype="i32"), "o": tensor(8, dtype="i32")}
+        bound = BoundCall(call(tickets, (programs,), **given))
+        stores = [op.index for op in bound.call.module.ops if op.name == "tt.store"]
+        assert all_orders.races_in_all_orders(bound, [(stores[0], stores[0])]) == {}
+        counts.append(len(asked))
+    # Of 6 and 720 last states: two programs with their tickets, and each store with the counter.
+    assert counts == [3 * (3 * 2) + 3 * 3, 15 * (6 * 5) + 6 * 6]
