@@ -144,7 +144,7 @@ def measure(step: Callable[[], None], steps: int, setting: str) -> dict[str, flo
                 times["bare again"].append(timed(step))
                 switch.on()
                 step()
-        check(Path(folder), native=True, mode="launch")
+        check(Path(folder), mode="launch")
         counts = checked_counts(Path(folder))
     figures = {
         f"{name}, mean": statistics.mean(milliseconds) for name, milliseconds in times.items()

@@ -8,14 +8,12 @@ and returns a kernel; 64 kernels in turn, with 4 tensors, 4 numbers and 3 keywor
 launch that many megabytes are read, and some of Python's library runs; or one line of each of that
 many pages of 4 KiB is read, after which addresses have to be translated again, too. One launch is
 timed at a time, bare or recorded by chance; the figure is the median, and the cost the difference.
-Nothing is launched and no thread writes: it is the hot path alone, with `KVTRACE_NATIVE=0` the one
-without the C extension. Linux only.
+Nothing is launched and no thread writes: it is the hot path alone. Linux only.
 """
 
 import argparse
 import json
 import mmap
-import os
 import random
 import statistics
 import sys
@@ -68,13 +66,7 @@ def launchers() -> tuple[list[Callable[[], Any]], list[Callable[[], Any]]]:
     def fail(error: Exception) -> None:
         raise error
 
-    recorder, reason = make_recorder(Identities(print), fail, 100_000)
-    print(reason)
-    if "native" not in reason and os.environ.get("KVTRACE_NATIVE") != "0":
-        raise SystemExit(
-            "not measured: the native hot path was not to be had, nor KVTRACE_NATIVE=0"
-        )
-    wrapped = recorder.wrap(launch_all, Adapter())
+    wrapped = make_recorder(Identities(print), fail, 100_000).wrap(launch_all, Adapter())
     bare_owner = type("Bare", (), {"run": launch_all})
     owner = type("Recorded", (), {"run": wrapped})
     bare, recorded = [], []

@@ -90,7 +90,7 @@ def follow(mode: str, launches: int) -> int:
                 spread = f"{min(stretch_readings):.1f} to {max(stretch_readings):.1f} MB"
                 print(f"{upto}{readings[-1]:8.1f} MB, {spread}", flush=True)
         seconds = time.monotonic() - begin
-        check(Path(folder) / "out", native=True, mode="launch")
+        check(Path(folder) / "out", mode="launch")
         trace = open_trace(Path(folder) / "out")
         recorded = trace.table("launches", columns=["seq"]).num_rows
         ran = trace.table("gpu_kernels", columns=["launch_seq"])

@@ -33,8 +33,7 @@ from pathlib import Path
 from recorded import check
 
 RECORDERS = (
-    "kvtrace native",
-    "kvtrace twin",
+    "kvtrace",
     "kvtrace timeline",
     "wrapper alone",
     "no-op hook",
@@ -43,7 +42,7 @@ RECORDERS = (
     "tritonparse",
 )
 #: These run a tenth of the launches, for the memory or the time that they take.
-DEAR = RECORDERS[5:]
+DEAR = RECORDERS[4:]
 KERNELS = ("3 tensors", "10 tensors", "16 mixed")
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -84,11 +83,10 @@ class Kvtrace:
 
     interleaved = True
 
-    def __init__(self, folder: Path, native: bool, mode: str) -> None:
+    def __init__(self, folder: Path, mode: str) -> None:
         import kvtrace
 
-        os.environ["KVTRACE_NATIVE"] = "1" if native else "0"
-        self.kvtrace, self.folder, self.mode, self.native = kvtrace, folder, mode, native
+        self.kvtrace, self.folder, self.mode = kvtrace, folder, mode
 
     def on(self) -> None:
         self.kvtrace.start(self.folder, mode=self.mode)
@@ -97,8 +95,8 @@ class Kvtrace:
         self.kvtrace.stop()
 
     def check(self, launches: int) -> None:
-        """Raise an error unless the trace has `launches` launches, recorded by this hot path."""
-        check(self.folder, self.native, self.mode, launches)
+        """Raise an error unless the trace has `launches` launches, recorded in this mode."""
+        check(self.folder, self.mode, launches)
 
 
 class Wrapper:
@@ -203,7 +201,7 @@ def recorder(
 ) -> Kvtrace | Wrapper | Hook | TorchProfiler | Proton | Tritonparse:
     if name.startswith("kvtrace"):
         mode = "timeline" if name.endswith("timeline") else "launch"
-        return Kvtrace(folder, native=not name.endswith("twin"), mode=mode)
+        return Kvtrace(folder, mode)
     recorders: dict[str, Callable[[], Wrapper | Hook | TorchProfiler | Proton | Tritonparse]] = {
         "wrapper alone": Wrapper,
         "no-op hook": Hook,
@@ -279,7 +277,7 @@ def main() -> int:
     print(machine())
     print(f"{options.rounds} interleaved rounds of {options.launches} launches; µs a launch")
     for kernel in KERNELS:
-        ours = results.get("kvtrace native", {}).get(kernel, {}).get("over")
+        ours = results.get("kvtrace", {}).get(kernel, {}).get("over")
         head = f"{'bare':>9s}{'on':>9s}{'over':>9s}{'× kvtrace':>11s}{'bare spread':>13s}"
         print(f"\n{kernel:24s}{head}")
         for name, by_kernel in results.items():

@@ -11,12 +11,11 @@ class NotMeasuredError(SystemExit):
     """The recording is not the one that the figure's name claims; ends the program with 1."""
 
 
-def check(folder: Path, native: bool, mode: str, launches: int | None = None) -> None:
-    """Raise an error if a recording was made by another hot path or mode, or is not complete.
+def check(folder: Path, mode: str, launches: int | None = None) -> None:
+    """Raise an error if a recording was made in another mode, or is not complete.
 
     Args:
         folder: the trace.
-        native: whether the compiled hot path is claimed, and not its Python twin.
         mode: launch or timeline.
         launches: number of launches that were made; None accepts any number.
 
@@ -28,13 +27,6 @@ def check(folder: Path, native: bool, mode: str, launches: int | None = None) ->
 
     trace = open_trace(folder)
     messages = trace.table("messages", columns=["level", "code", "text"]).to_pylist()
-    paths = {row["text"] for row in messages if row["text"].startswith("launches are recorded by")}
-    expected = "native" if native else "Python"
-    if not paths or any(f"by the {expected} hot path" not in text for text in paths):
-        raise NotMeasuredError(
-            f"not measured: {expected} was claimed, but "
-            f"{'; '.join(paths) or 'nothing was recorded'}"
-        )
     recorded = sum(piece.num_rows for piece in trace.pieces("launches", trace.runs, ["seq"]))
     if launches is not None and recorded != launches:
         raise NotMeasuredError(

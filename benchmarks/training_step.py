@@ -171,7 +171,7 @@ def measure(step: Callable[[], None], steps: int, folder: Path, mode: str) -> di
             times["bare again"].append(timed(step))
             switch.on()
             step()
-    check(folder, native=True, mode="launch")  # of bare steps the device tells nothing
+    check(folder, mode="launch")  # of bare steps the device tells nothing
     return {name: statistics.median(milliseconds) for name, milliseconds in times.items()}
 
 
@@ -191,7 +191,7 @@ def recorded(step: Callable[[], None], steps: int, folder: Path, mode: str) -> R
     with kvtrace.capture(folder, mode=mode):
         for _ in range(steps):
             step()
-    check(folder, native=True, mode=mode)
+    check(folder, mode=mode)
     launches = open_trace(folder).table("launches").num_rows
     files = [p for t in ("launches", "gpu_kernels") for p in (folder / t).rglob("*.parquet")]
     return RecordingFigures(launches / steps, sum(path.stat().st_size for path in files) / launches)

@@ -18,7 +18,7 @@ import     65 MB to Kineto's schema, beside json.load, orjson, msgspec (events a
 convert    `convert kineto` of 750,000 launches
 evaluator  five fp32 kernels with op records, again and first in a process, beside torch with one
            thread and Triton's interpreter
-record     a launch recorded without the C extension: cold_launch.py with KVTRACE_NATIVE=0
+record     a recorded launch: cold_launch.py
 
 PYTHON is of an environment with PEERS; without it, they are left out.
 """
@@ -364,7 +364,7 @@ def _processor(answer: dict[str, Any]) -> float:
 
 
 def recorded(table: Table) -> None:
-    """Measure what recording adds to a launch without the C extension, by its median."""
+    """Measure what recording adds to a launch, by its median."""
     script = str(ROOT / "benchmarks/cold_launch.py")
     # The checkout's kvtrace is imported before the script adds its own checkout to the path.
     text = f"import kvtrace, runpy; runpy.run_path({script!r}, run_name='__main__')"
@@ -374,14 +374,13 @@ def recorded(table: Table) -> None:
         for side in table.checkouts:
             done = subprocess.run(
                 [table.python(side), "-P", "-c", text, *options],
-                env=os.environ | {"KVTRACE_NATIVE": "0"},
                 capture_output=True,
                 text=True,
                 check=True,
             )
             (added,) = re.findall(r"over \+(\d+) ns", done.stdout)
             figures.setdefault(side, []).append((int(added) / 1e9, 0))
-    table.add("record without C", figures)
+    table.add("record", figures)
 
 
 ROWS: Final[dict[str, Callable[[Table], None]]] = {

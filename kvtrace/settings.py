@@ -50,7 +50,6 @@ OTHER_VARIABLES: Final = {
     "KVTRACE": "the folder of the trace; if it is not set, nothing is recorded",
     "KVTRACE_GROUP": "set by kvtrace: the group that processes of one job share "
     "([timeline](timeline.md))",
-    "KVTRACE_NATIVE": "`0` records without the C extension",
     "KVTRACE_DEBUG": "`1` shows the traceback when a command fails unexpectedly",
 }
 #: Prefixes of variables that kvtrace's own tests read.

@@ -121,7 +121,7 @@ def test_every_variable_is_on_the_page_of_settings():
 
     told = set(re.findall(r"^\| `(KVTRACE\w*)`", Path("docs/settings.md").read_text(), re.M))
 
-    assert "KVTRACE_NATIVE" in read
+    assert "KVTRACE_DEBUG" in read
     assert told == read
 
 
@@ -139,7 +139,7 @@ def test_the_page_of_settings_is_made_from_them():
 
 def test_a_variable_that_means_nothing_is_told_with_the_nearest():
     environment = {
-        "KVTRACE_SANITISE": "1", "KVTRACE_NATIVE": "0", "KVTRACE_TEST_X": "1", "KVTRACE": "out",
+        "KVTRACE_SANITISE": "1", "KVTRACE_DEBUG": "0", "KVTRACE_TEST_X": "1", "KVTRACE": "out",
     }  # fmt: skip
     settings, problems = settings_from_environment(environment)
     assert settings == DEFAULT

@@ -38,7 +38,7 @@ class Replacements:
         """Replace a method, at its first call, by the function that `make` returns, and call that.
 
         `make` is called once, even if other code has wrapped the method meanwhile. If it fails,
-        `problem` is called with the error, and the original method is called.
+        `problem` is called with the error, and the original method is called from then on.
         """
         original = getattr(owner, name)
         replacement: Callable[..., Any] | None = None
@@ -50,7 +50,7 @@ class Replacements:
                     replacement = make()
                 except Exception as error:  # noqa: BLE001 - counted; never the program's problem
                     problem(error)
-                    return original(*args, **kwargs)
+                    replacement = original
                 if getattr(owner, name) is first:
                     self.put(owner, name, replacement)
             return replacement(*args, **kwargs)

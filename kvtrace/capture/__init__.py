@@ -1,8 +1,8 @@
 """Recording of a running program: session, launch hot path, arguments, stacks, run context, marks.
 
 `api.py` defines `kvtrace.start/stop/capture/mark`; `session.py` is one recording;
-`journal.py` is its background thread; `hot.py` and `_hot.c` are the launch hot path, twice;
-backends call the session. Nothing here imports NumPy or pyarrow before the first launch.
+`journal.py` is its background thread; `_hot.c` is the launch hot path, whose interface is in
+`hot.py`; backends call the session. Nothing here imports NumPy or pyarrow before the first launch.
 May import `kvtrace.schema` and `kvtrace.settings` only.
 
     session = start(out, **settings)

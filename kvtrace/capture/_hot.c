@@ -313,12 +313,6 @@ static int set_launching(PyObject *self, PyObject *value, void *unused) {
   return 0;
 }
 
-static PyObject *get_name(PyObject *self, void *unused) {
-  (void)self;
-  (void)unused;
-  return PyUnicode_FromString("native");
-}
-
 /* ---- types and module ------------------------------------------------------------------------- */
 
 static PyMethodDef recorder_methods[] = {
@@ -375,7 +369,6 @@ static PyGetSetDef recorder_attributes[] = {
      "ns for what is new; launches that were timed, their ns, and ns of the quickest", NULL},
     {"launching", get_launching, set_launching, "whose launch the thread has in flight: its id",
      NULL},
-    {"name", get_name, NULL, "which hot path this is", NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 
 static PyType_Slot recorder_slots[] = {{Py_tp_new, recorder_new},

@@ -17,7 +17,7 @@ class Adapter(Protocol):
         """Record a compiled variant.
 
         Returns the kernel id (-1: not to be recorded), and the DLPack kind and index of the device
-        that the kernel runs on. An optional fourth entry is, for the native hot path, the object
+        that the kernel runs on. An optional fourth entry is, for the hot path, the object
         that inspects the kernel's launches before they are made (None: no inspection), or, for
         `Recorder.wrap_choosing`, True if the launches go to `uncommon`.
         """
@@ -44,5 +44,5 @@ class Describe(Protocol):
         bytes. The spans are None for an object that never changes, and may be kept alive forever;
         else the caller compares them with those of other arguments, as aliasing and the distances
         of tensors that overlap are part of a call's identity. An optional third entry names the
-        fields that the native hot path compares from then on for objects of the value's type.
+        fields that the hot path compares from then on for objects of the value's type.
         """

@@ -10,14 +10,13 @@ from typing import Any
 
 from kvtrace import _boot, registry, surroundings
 from kvtrace.capture import groups
+from kvtrace.capture.hot_choice import why_unavailable
 from kvtrace.capture.session import Session
 from kvtrace.forks import Lock
 from kvtrace.schema.errors import RecordingUnavailable
 from kvtrace.settings import settings_from_arguments, settings_in_force
 from kvtrace.surroundings import print_error
 
-#: The message on systems other than Linux, where recording is not tested.
-ELSEWHERE = "recording works on Linux only; here traces can be read, replayed and reported."
 #: Seconds between two looks at an import in another thread.
 _PAUSE = 0.01
 
@@ -42,7 +41,7 @@ def start(out: str | os.PathLike[str], **settings: Any) -> Session:
 
     Raises:
         BadSetting: there is no such setting, or its value is not valid.
-        RecordingUnavailable: this is not Linux.
+        RecordingUnavailable: programs cannot be recorded here (`hot_choice.why_unavailable`).
     """
     return _begin(out, settings)
 
@@ -55,8 +54,10 @@ def _begin(
 ) -> Session:
     """Return the current session if one is recording, else a new one."""
     global _current, _gave_group, _registered
-    if sys.platform != "linux":
-        raise RecordingUnavailable(ELSEWHERE)
+    inner = surroundings.in_subinterpreter()
+    reason, advice = ("", "") if inner else why_unavailable()
+    if reason:
+        raise RecordingUnavailable(f"{reason}; {advice}")
     base, problems = settings_in_force(os.environ)
     effective_settings = settings_from_arguments(base, **settings)
     with _lock:
@@ -72,7 +73,7 @@ def _begin(
         session = Session(
             folder, effective_settings, leaves_nothing=leaves_nothing, watches_ends=not visits
         )
-        if surroundings.in_subinterpreter():
+        if inner:
             session.stop()
             return session
         _current = session
@@ -120,7 +121,7 @@ def capture(out: str | os.PathLike[str], **settings: Any) -> Iterator[Session]:
 
     Raises:
         BadSetting: there is no such setting, or its value is not valid.
-        RecordingUnavailable: this is not Linux.
+        RecordingUnavailable: programs cannot be recorded here (`hot_choice.why_unavailable`).
     """
     current_session = current() or _session_of_environment()
     session = _begin(out, settings, leaves_nothing=True)
@@ -276,9 +277,10 @@ def _session_of_environment() -> Session | None:
     global _current
     if _boot.out is None:
         return None
-    if sys.platform != "linux":
+    reason, advice = why_unavailable()
+    if reason:
         _boot.out = None  # print the message once
-        print_error(ELSEWHERE)
+        print_error(f"{reason}; {advice}")
         return None
     with _lock:
         if _current is None and not _ended:

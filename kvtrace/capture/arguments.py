@@ -178,7 +178,7 @@ class Identities:
 
 
 def _fields(value: Any) -> tuple[str, ...]:
-    """Return the names of the fields by which the native hot path tells such values apart.
+    """Return the names of the fields by which the hot path tells such values apart.
 
     () if it has to call `Identities`, as for Gluon's descriptors, whose layout is compared as text.
     """

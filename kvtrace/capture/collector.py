@@ -54,6 +54,6 @@ def _native() -> Any:
     if not _modules and gc.isenabled():
         from kvtrace.capture.hot_choice import compiled_part
 
-        native = None if _IN_STEPS else compiled_part()[0]
+        native = None if _IN_STEPS else compiled_part()
         _modules.append(native if native is not None and native.find_collector(gc) else None)
     return _modules[0] if _modules else None

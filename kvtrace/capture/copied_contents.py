@@ -6,7 +6,7 @@ into the launch's row. The journal's thread waits for the copies, stores each di
 and writes a row of `contents` for each launch and argument.
 
 With the settings `index` and `stats`, the copies take at most a fixed part of the program's time.
-With `index`, the native hot path copies by itself (`looks`, in `_hot_looks.h`).
+With `index`, the hot path copies by itself (`looks`, in `_hot_looks.h`).
 """
 
 import time
@@ -86,7 +86,7 @@ class _ContentCopies(LaunchCopies):
 
 
 class _NativeCopies:
-    """The native hot path as maker of device copies (`launch_copies.Devices`)."""
+    """The hot path as maker of device copies (`launch_copies.Devices`)."""
 
     def __init__(self, looks: Any) -> None:
         self._looks = looks
@@ -127,12 +127,12 @@ class Contents(LaunchCopier[_ContentCopies]):
     # -- in the program's threads -----------------------------------------------------------
 
     def looks(self, schedule: tuple[int, ...]) -> Any:
-        """Return the native hot path's copier, made at the first call; None if Python copies.
+        """Return the hot path's copier, made at the first call; None if Python copies (`all`).
 
         `schedule` has the numbers of launches between inspections, as `_hot_look.h` reads them.
         """
-        recorder: Any = self._session.recorder
-        if not self._looks_asked and not self._all and recorder.name == "native":
+        recorder = self._session.recorder
+        if not self._looks_asked and not self._all:
             budget = ALLOWANCE_NS, FRACTION, COPY_NS, BYTE_NS
             limits = self._limit, _WAITING, _WAITING_BYTES, ARENA_BYTES
             numbers = self._session.copy_numbers
@@ -268,7 +268,7 @@ class Contents(LaunchCopier[_ContentCopies]):
         self.spend(time.thread_time_ns() - begin)
 
     def _absorb(self) -> None:
-        """Take over the copies that the native hot path has made since the last call."""
+        """Take over the copies that the hot path has made since the last call."""
         if self._looks is None:
             return
         for number, size, copied, arguments, wanted in self._looks.drain(

@@ -9,9 +9,9 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from importlib import import_module
 from typing import Any, Final, NoReturn
 
+from kvtrace.capture.hot_choice import compiled_part
 from kvtrace.capture.threads import RecordingThread
 
 #: Called with each `kvtrace.capture.session.Session` when its first rows are about to be written;
@@ -35,23 +35,20 @@ def before_exec(flush: Callable[[], None]) -> None:
 def before_sigterm(flush: Callable[[], None]) -> None:
     """Call `flush` before SIGTERM ends the process, unless the program handles SIGTERM itself.
 
-    SIGTERM ends workers of `multiprocessing.Pool`. Without the C extension this does nothing.
+    SIGTERM ends workers of `multiprocessing.Pool`.
     """
-    hot = _native()
-    if hot is None or not hot.watch_sigterm():
-        return
-
-    _in_thread(hot.await_sigterm, flush, hot.sigterm_may_end)
+    hot = compiled_part()
+    if hot.watch_sigterm():
+        _in_thread(hot.await_sigterm, flush, hot.sigterm_may_end)
 
 
 def before_abort(seal: Callable[[], None]) -> None:
     """Call `seal` before `abort()` ends the process, as CUDA's driver does after a GPU fault.
 
-    A handler of SIGABRT that was set before acts afterwards. Without the C extension this does
-    nothing.
+    A handler of SIGABRT that was set before acts afterwards.
     """
-    hot = _native()
-    if hot is not None and hot.watch_abort():
+    hot = compiled_part()
+    if hot.watch_abort():
         _in_thread(hot.await_abort, seal, hot.abort_may_end)
 
 
@@ -94,17 +91,7 @@ def _collecting(_phase: str, _facts: Mapping[str, int]) -> None:
 
 def sigterm_may_end() -> None:
     """Make SIGTERM end the process without waiting for `flush`, since all files are sealed."""
-    hot = _native()
-    if hot is not None:
-        hot.sigterm_may_end()
-
-
-def _native() -> Any:
-    """Return the C extension, or None if it was not built."""
-    try:
-        return import_module("kvtrace.capture._hot")
-    except ImportError:
-        return None
+    compiled_part().sigterm_may_end()
 
 
 def _wrap(name: str, before: Callable[[], None]) -> None:

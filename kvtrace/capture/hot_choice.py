@@ -1,47 +1,62 @@
-"""Choice of the hot path: the native one if it is built and torch is recent enough."""
+"""The hot path that was built from C: whether it can record here, and the recorder it makes."""
 
 import os
 import sys
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.capture.adapters import Describe, Problem
 from kvtrace.capture.arguments import unseen
-from kvtrace.capture.hot import CUDA, ROCM, Recorder
+from kvtrace.capture.hot import Recorder
 from kvtrace.capture.records import GRAPH_NUMBERS
+from kvtrace.schema.errors import RecordingUnavailable
 from kvtrace.schema.spool import FIELDS
 
 if TYPE_CHECKING:
     from kvtrace.schema.hot_rows import LaunchRows
 
+_READABLE: Final = "here traces can be read, replayed and reported"
+_INSTALL: Final = "install kvtrace from a wheel, or where there is a C compiler"
 
-def make_recorder(describe: Describe, problem: Problem, max_calls: int) -> tuple[Recorder, str]:
-    """Return the fastest recorder that works here, and a sentence that names it with the reason.
 
-    `KVTRACE_NATIVE=0` selects the Python recorder.
+def why_unavailable() -> tuple[str, str]:
+    """Return why no program can be recorded here, and what to do; ("", "") if programs can be."""
+    if sys.platform != "linux":
+        return "recording works on Linux only", _READABLE
+    if hasattr(sys, "_is_gil_enabled") and not sys._is_gil_enabled():
+        return "recording needs a Python with the global interpreter lock", _READABLE
+    _, reason = _extension()
+    return (f"the C extension that records {reason}", _INSTALL) if reason else ("", "")
+
+
+def make_recorder(describe: Describe, problem: Problem, max_calls: int) -> Recorder:
+    """Return a recorder for this process.
+
+    Raises:
+        RecordingUnavailable: nothing can be recorded here, or torch's tensors cannot be read.
+
     """
-    torch = sys.modules.get("torch")
-    native, reason = _native(torch)
+    reason, advice = why_unavailable()
+    if reason:
+        raise RecordingUnavailable(f"{reason}; {advice}")
+    torch: Any = sys.modules.get("torch")
     types = tensor_types(torch)
-    if native is not None:
-        try:
-            fast = native(describe, problem, types, max_calls, _capture_query(torch))
-            if types:
-                _check_reading(fast, torch)
-        except (AttributeError, RuntimeError, ValueError) as error:
-            reason = f"torch's tensors cannot be read natively: {error}"
-        else:
-            return fast, "launches are recorded by the native hot path"
-    recorder = Recorder(
-        describe,
-        problem,
-        types,
-        max_calls,
-        stream_of=_stream_of(torch),
-        graph_of=_graph_of(torch),
-    )
-    return recorder, f"launches are recorded by the Python hot path: {reason}"
+    if types and not hasattr(types[0], "__dlpack_c_exchange_api__"):
+        raise RecordingUnavailable(
+            f"recording needs torch 2.10 or newer, and this is torch {torch.__version__}"
+        )
+    make = compiled_part().Recorder
+    try:
+        recorder: Recorder = make(describe, problem, types, max_calls, _capture_query(torch))
+        if types:
+            _check_reading(recorder, torch)
+    except (AttributeError, RuntimeError, ValueError) as error:
+        raise RecordingUnavailable(
+            f"the tensors of torch {torch.__version__} cannot be read ({error}); "
+            "look for a newer kvtrace"
+        ) from error
+    return recorder
 
 
 def tensor_types(torch: Any) -> tuple[type, ...]:
@@ -52,36 +67,24 @@ def tensor_types(torch: Any) -> tuple[type, ...]:
     return (torch.Tensor, parameter)
 
 
-def compiled_part() -> tuple[Any, str]:
-    """Return the module compiled from `_hot.c`, or None and the reason why it is not used."""
-    if os.environ.get("KVTRACE_NATIVE", "") == "0":
-        return None, "KVTRACE_NATIVE=0 is set"
-    compiled, reason = _extension()
-    if getattr(compiled, "FIELDS", "").split() != list(FIELDS):
-        return None, reason
-    return compiled, ""
+def compiled_part() -> Any:
+    """Return the module compiled from `_hot.c`; None if there is none of this version."""
+    return _extension()[0]
 
 
 @cache
 def _extension() -> tuple[Any, str]:
-    """Import `_hot`, once: to miss it asks the program's finders, and takes descriptors."""
+    """Import `_hot`, once: to miss it asks the program's finders, and takes descriptors.
+
+    Return it, or None and why.
+    """
     try:
         from kvtrace.capture import _hot  # type: ignore[attr-defined]
     except ImportError as error:
-        return None, f"the extension is not built here ({error})"
-    return _hot, "the extension was built for another version of kvtrace; build it again"
-
-
-def _native(torch: Any) -> tuple[Any, str]:
-    compiled, reason = compiled_part()
-    if compiled is None:
-        return None, reason
-    if hasattr(sys, "_is_gil_enabled") and not sys._is_gil_enabled():
-        return None, "this Python runs without the global interpreter lock"
-    types = tensor_types(torch)
-    if types and not hasattr(types[0], "__dlpack_c_exchange_api__"):
-        return None, f"the native hot path needs torch 2.10, and this is torch {torch.__version__}"
-    return compiled.Recorder, ""
+        return None, f"is not built here ({error})"
+    if _hot.FIELDS.split() != list(FIELDS):
+        return None, "was built for another version of kvtrace"
+    return _hot, ""
 
 
 @unseen
@@ -127,65 +130,34 @@ def _capture_query(torch: Any) -> int:
     return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
-def _stream_of(torch: Any) -> Callable[[int, int], int] | None:
-    raw = getattr(getattr(torch, "_C", None), "_cuda_getCurrentRawStream", None)
-    if raw is None:
-        return None
-
-    def stream_of(kind: int, device: int) -> int:
-        try:
-            return int(raw(device)) if kind in (CUDA, ROCM) else 0
-        except RuntimeError:  # torch's build for CUDA where there is no driver, and so no stream
-            return 0
-
-    return stream_of
-
-
-def _graph_of(torch: Any) -> Callable[[int], int | None] | None:
-    """Return a function from a stream's handle to the number of the graph that captures it.
-
-    It returns None without a capture, and 0 if the number is unknown. None without torch's CUDA.
-    """
-    is_capturing = getattr(getattr(torch, "cuda", None), "is_current_stream_capturing", None)
-    if is_capturing is None:
-        return None
-    address = _capture_query(torch)
-    if not address:
-        return lambda _stream: 0 if is_capturing() else None
-    import ctypes
-
-    pointer = ctypes.c_void_p
-    query = ctypes.CFUNCTYPE(ctypes.c_int, *(pointer,) * 6)(address)
-
-    def graph_of(stream: int) -> int | None:
-        status, number = ctypes.c_int(), ctypes.c_uint64()
-        failed = query(stream, ctypes.addressof(status), ctypes.addressof(number), None, None, None)
-        return None if failed or not status.value else number.value
-
-    return graph_of
-
-
 def capture_number(torch: Any) -> Callable[[], int | None]:
     """Return a function that returns the number of the graph that torch's current stream captures.
 
     That is the number in `launches.graph_id`; None without a capture, or if the number is unknown.
     """
-    stream_of, graph_of = _stream_of(torch), _graph_of(torch)
+    stream_of = getattr(getattr(torch, "_C", None), "_cuda_getCurrentRawStream", None)
+    address = _capture_query(torch)
+    if stream_of is None or not address:
+        return lambda: None
+    import ctypes
+
+    pointer = ctypes.c_void_p
+    query = ctypes.CFUNCTYPE(ctypes.c_int, *(pointer,) * 6)(address)
 
     def number() -> int | None:
-        if stream_of is None or graph_of is None:
+        status, graph = ctypes.c_int(), ctypes.c_uint64()
+        try:
+            stream = stream_of(torch.cuda.current_device())
+        except RuntimeError:  # torch's build for CUDA where there is no driver, and so no stream
             return None
-        found = graph_of(stream_of(CUDA, torch.cuda.current_device()))
-        return (found & GRAPH_NUMBERS) or None if found is not None else None
+        failed = query(stream, ctypes.addressof(status), ctypes.addressof(graph), None, None, None)
+        return (graph.value & GRAPH_NUMBERS) or None if status.value and not failed else None
 
     return number
 
 
 def launch_rows(rows: bytes, first: int, last_exit: int) -> "LaunchRows":
-    """Return packed launch rows as columns, in C if the extension is built."""
+    """Return packed launch rows as columns, as `hot_rows.columns_in_python` in a tenth the time."""
     from kvtrace.schema import hot_rows
 
-    compiled, _ = compiled_part()
-    if compiled is None:
-        return hot_rows.columns_in_python(rows, first, last_exit)
-    return hot_rows.launch_rows(*compiled.launch_columns(rows, first, last_exit))
+    return hot_rows.launch_rows(*compiled_part().launch_columns(rows, first, last_exit))

@@ -16,7 +16,8 @@ _MESSAGES: Final = 1000
 _MOST_LINKS: Final = 100
 #: Codes of warnings on launches that are not recorded.
 _NO_LAUNCH: Final = frozenset({
-    "triton-too-old", "backend-failed", "capture-failure", "window-empty", "nothing-launched",
+    "triton-too-old", "backend-failed", "capture-failure", "recording-unavailable", "window-empty",
+    "nothing-launched",
 })  # fmt: skip
 #: Level, code and text of messages that a journal adds once.
 GRAPH_MESSAGE: Final = (

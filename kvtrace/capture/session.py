@@ -28,7 +28,7 @@ from kvtrace.capture.spool import Spool
 from kvtrace.capture.stacks import current_stack, forget_code
 from kvtrace.capture.windows import Window
 from kvtrace.forks import Lock
-from kvtrace.schema.errors import KvtraceError, lacks_descriptor
+from kvtrace.schema.errors import KvtraceError, RecordingUnavailable, lacks_descriptor
 from kvtrace.schema.layout import new_run_id
 from kvtrace.schema.spool import PHASES
 from kvtrace.settings import Settings, without_missing_packages
@@ -134,7 +134,12 @@ class Session:
 
     @property
     def recorder(self) -> Recorder:
-        """The launch hot path, native if possible; made at the first access."""
+        """The launch hot path; made at the first access.
+
+        Raises:
+            RecordingUnavailable: it cannot read this torch's tensors.
+
+        """
         if self._recorder is None:
             with self._lock:
                 if self._recorder is None:
@@ -144,9 +149,8 @@ class Session:
     def _make_recorder(self) -> Recorder:
         from kvtrace.capture.hot_choice import make_recorder
 
-        recorder, reason = make_recorder(self.identities, self.problem, self.settings.max_calls)
+        recorder = make_recorder(self.identities, self.problem, self.settings.max_calls)
         recorder.active = self.records_launches
-        self._hot_path = reason
         if self.window is not None:
             self.window.watch_clock()
         return recorder
@@ -405,6 +409,9 @@ class Session:
 
     def problem(self, error: Exception) -> None:
         """Count a failure of kvtrace's own; the program never sees it."""
+        if isinstance(error, RecordingUnavailable):
+            self.message("warning", "recording-unavailable", str(error))
+            return
         what = f"{type(error).__name__}: {error}{place_of(error)}"
         level = "error" if self._had_problem else "warning"  # only the first is printed
         self._had_problem = True
@@ -458,7 +465,6 @@ class Session:
                 self._descriptors,
             )
             self._descriptors.hold_all()  # for files that the journal's thread opens
-            self.message("info", "hot-path", self._hot_path)
             while self._early:
                 journal.submit(self._early.pop(0))
             self._journal = journal

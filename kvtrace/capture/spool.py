@@ -1,7 +1,7 @@
 """Spool of a run: two files with records that the journal has not written yet (`_hot_spool.h`).
 
 A process that is killed soon after its first launch, or between two rounds of the journal, leaves
-its launches in the spool, which `kvtrace.schema.spooled` reads. The spool needs the C extension.
+its launches in the spool, which `kvtrace.schema.spooled` reads.
 """
 
 import fcntl
@@ -35,18 +35,16 @@ _encoded: Final = json.JSONEncoder(default=str, skipkeys=True).encode
 class Spool:
     """The spool of one run. Methods may be called from any thread; a thread in C writes the files.
 
-    Without the C extension, all methods do nothing.
+    If no file can be made, all methods do nothing.
     """
 
     def __init__(self, recorder: Recorder, out: str, run_id: str, run: Mapping[str, Any]) -> None:
         """Begin to spool the recorder's launches; `run` is the first record, a row of `runs`."""
         self._folder = spool_folder(Path(os.path.abspath(out)), run_id)  # noqa: PTH100 - not resolved
-        self._native: Any = recorder if hasattr(recorder, "spool_begin") else None
         self._memory = memory_path(run_id)
         folder, memory = os.fsencode(self._folder), os.fsencode(self._memory)
         words = folder, memory, _place_of(folder), _frame("runs", run)
-        if self._native is not None and not self._native.spool_begin(*words):
-            self._native = None
+        self._native = recorder if recorder.spool_begin(*words) else None
         #: A round has switched files, and the journal does not have all of the former file yet.
         self.switched = False
         self._artifacts: set[str] = set()

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 
 from kvtrace import registry
 from kvtrace.analysis.machine import Part
+from kvtrace.capture.hot_choice import why_unavailable
 from kvtrace.cli.parsing import Option
 from kvtrace.schema.errors import PACKAGES
 from kvtrace.text import json_text
@@ -23,7 +24,7 @@ from kvtrace.text import json_text
 def machine_parts(environment: Mapping[str, str]) -> list[Part]:
     """Return the rows of `kvtrace doctor`; imports torch and Triton if they are installed."""
     return [
-        _python(), _autostart(), _native(environment), *_triton(), _timeline(), _judging(),
+        _python(), _autostart(), _hot_path(), *_triton(), _timeline(), _judging(),
         _rendering(), _folder(environment), *_left_in_memory(), _settings(environment),
         *(part(environment) for _, part in registry.loaded("machine_parts")),
     ]  # fmt: skip
@@ -48,19 +49,10 @@ def _autostart() -> Part:
     )  # fmt: skip
 
 
-def _native(environment: Mapping[str, str]) -> Part:
-    if environment.get("KVTRACE_NATIVE") == "0":
-        return Part(
-            "hot path", "missing", "KVTRACE_NATIVE=0 records without the C extension",
-            "unset it: a launch costs ten times as much",
-        )  # fmt: skip
-    try:
-        import_module("kvtrace.capture._hot")
-    except ImportError as error:
-        return Part(
-            "hot path", "missing", f"the C extension is missing ({error})",
-            "a launch costs ten times as much; install a compiler, then kvtrace again",
-        )  # fmt: skip
+def _hot_path() -> Part:
+    reason, advice = why_unavailable()
+    if reason:
+        return Part("hot path", "broken", reason, advice)
     return Part("hot path", "ok", "the C extension records a launch in about half a microsecond")
 
 

@@ -12,12 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.capture.recorders import kind
 from tests.support.small_disk import small_disk
 from tests.support.tiers import needs
 from tests.support.warm_python import warm_python
 
-__all__ = ["kind", "small_disk"]
+__all__ = ["small_disk"]
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(__file__).parent / "program.py"

@@ -1,25 +1,21 @@
-"""Both recorders of the hot path, and a backend for them that numbers what is new."""
+"""Recorders of the hot path, and a backend for them that numbers what is new."""
 
 import contextlib
+import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pytest
 
-from kvtrace.capture import hot
+from kvtrace.capture import _hot
 from kvtrace.capture.arguments import Identities
 from kvtrace.capture.hot_choice import tensor_types
 from kvtrace.schema.spool import FIELDS
-
-try:
-    from kvtrace.capture import _hot
-except ImportError:
-    _hot = None
+from tests.capture.call_keys import CallKeys
 
 #: `ROW` as NumPy's.
 LAYOUT = np.dtype([(name, f"={kind}") for name, kind in FIELDS.items()])
-KINDS = [hot.Recorder] if _hot is None else [hot.Recorder, _hot.Recorder]
 
 
 class Kernel:
@@ -43,12 +39,12 @@ class Adapter:
         return len(self.calls) - 1
 
 
-def recorder_of(kind, problems=None, max_calls=1000, describe=None):
+def recorder_of(problems=None, max_calls=1000, describe=None, make=_hot.Recorder):
     import torch
 
     tell = (lambda error: pytest.fail(repr(error))) if problems is None else problems.append
     describe = Identities(lambda text: None) if describe is None else describe
-    return kind(describe, tell, tensor_types(torch), max_calls)
+    return make(describe, tell, tensor_types(torch), max_calls)
 
 
 def rows(recorder):
@@ -59,12 +55,29 @@ def calls(recorder):
     return rows(recorder)["call_id"].tolist()
 
 
-def calls_of(kind, launches, **options):
+def calls_of(launches, **options):
     """The call ids that a fresh recorder gives to launches: (args, kwargs, grid) each."""
-    recorder, adapter, kernel = recorder_of(kind, **options), Adapter(), Kernel()
+    recorder, adapter, kernel = recorder_of(**options), Adapter(), Kernel()
     for args, kwargs, grid in launches:
         recorder.record(adapter, None, kernel, grid, args, kwargs, 1, 2)
     return calls(recorder)
+
+
+def calls_by_key(launches, max_calls=1000):
+    """The call ids by `CallKeys`: a table of keys that is cleared when it is full."""
+    import torch
+
+    keys = CallKeys(tensor_types(torch), Identities(lambda text: None))
+    known, ids = {}, itertools.count()
+    found = []
+    for args, kwargs, grid in launches:
+        key = keys.of(0, grid, args, kwargs, {})
+        if key not in known:
+            if len(known) >= max_calls:
+                known.clear()
+            known[key] = next(ids)
+        found.append(known[key])
+    return found
 
 
 class Function:
@@ -84,8 +97,8 @@ class Function:
 
 
 @contextlib.contextmanager
-def wrapped(kind, **options):
-    recorder, adapter = recorder_of(kind, **options), Adapter()
+def wrapped(**options):
+    recorder, adapter = recorder_of(**options), Adapter()
     with wrapped_by(recorder, adapter):
         yield recorder, adapter
 
@@ -98,8 +111,3 @@ def wrapped_by(recorder, adapter):
         yield
     finally:
         Function.run = original
-
-
-@pytest.fixture(params=KINDS, ids=lambda kind: kind.__module__.rpartition(".")[2])
-def kind(request):
-    return request.param

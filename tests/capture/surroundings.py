@@ -145,7 +145,7 @@ def main() -> int:
     assert toml is not None
     entries = toml[1].replace('project.entry-points."', "").replace('"', "")
     differing = lost = launches = count = 0
-    has_c = compiled_part()[0] is not None
+    has_c = compiled_part() is not None
     with tempfile.TemporaryDirectory() as top:
         site = Path(top) / "site"
         metadata = site / "kvtrace_stencils-1.0.dist-info"

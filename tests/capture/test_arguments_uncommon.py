@@ -4,7 +4,6 @@ from collections import namedtuple
 
 import pytest
 
-from kvtrace.capture import hot
 from kvtrace.capture.arguments import Identities
 from tests.capture.recorders import Adapter, Kernel, calls, recorder_of
 
@@ -50,7 +49,7 @@ def descriptor_of(block, base=_x):
         (tl.constexpr(3), tl.constexpr(3), 3),
     ],
 )
-def test_native_hot_path_recognizes_equal_values_of_uncommon_types(kind, value, equal, other):
+def test_hot_path_recognizes_equal_values_of_uncommon_types(value, equal, other):
     described = []
     identities = Identities(print)
 
@@ -58,23 +57,23 @@ def test_native_hot_path_recognizes_equal_values_of_uncommon_types(kind, value, 
         described.append(value)
         return identities(value)
 
-    recorder, adapter, kernel = recorder_of(kind, describe=describe), Adapter(), Kernel()
+    recorder, adapter, kernel = recorder_of(describe=describe), Adapter(), Kernel()
     for each in (value, equal, other, value):
         recorder.record(adapter, None, kernel, (1,), (each,), {}, 1, 2)
     assert calls(recorder) == [0, 0, 1, 0]
     described.clear()
     recorder.record(adapter, None, kernel, (1,), (equal,), {}, 1, 2)
     assert calls(recorder) == [0]
-    assert not described or kind is hot.Recorder
+    assert not described
 
 
-def test_descriptors_that_address_more_than_their_tensors_are_distinguished_by_room(kind):
+def test_descriptors_that_address_more_than_their_tensors_are_distinguished_by_room():
     memory = torch.zeros(512)
 
     def beyond(begin):
         return TensorDescriptor(memory[begin : begin + 16], [8, 16], [16, 1], [8, 16])
 
-    recorder, adapter, kernel = recorder_of(kind), Adapter(), Kernel()
+    recorder, adapter, kernel = recorder_of(), Adapter(), Kernel()
     for other in (beyond(128), beyond(256), beyond(64), beyond(32)):
         recorder.record(adapter, None, kernel, (1,), (beyond(0), other), {}, 1, 2)
     assert calls(recorder) == [0, 1, 2, 3]  # each has another place in the storage
@@ -86,8 +85,8 @@ def test_descriptors_that_address_more_than_their_tensors_are_distinguished_by_r
     assert calls(recorder) == [0, 4, 4, 5]
 
 
-def test_descriptors_that_round_otherwise_are_distinguished(kind):
-    recorder, adapter, kernel = recorder_of(kind), Adapter(), Kernel()
+def test_descriptors_that_round_otherwise_are_distinguished():
+    recorder, adapter, kernel = recorder_of(), Adapter(), Kernel()
     for rounds in (False, True):
         descriptor = descriptor_of([16, 16])
         if not hasattr(descriptor, "round_f32_to_tf32"):
@@ -97,7 +96,7 @@ def test_descriptors_that_round_otherwise_are_distinguished(kind):
     assert calls(recorder) == [0, 1]
 
 
-def test_tensor_subclasses_with_other_metadata_are_read_by_their_methods(kind):
+def test_tensor_subclasses_with_other_metadata_are_read_by_their_methods():
     described = []
     identities = Identities(print)
 
@@ -105,7 +104,7 @@ def test_tensor_subclasses_with_other_metadata_are_read_by_their_methods(kind):
         described.append(type(value))
         return identities(value)
 
-    recorder = recorder_of(kind, describe=describe)
+    recorder = recorder_of(describe=describe)
     for size in (2, 3):
         hidden = torch.zeros(size).as_subclass(Hidden)
         recorder.record(Adapter(), None, Kernel(), (1,), (hidden,), {}, 1, 2)

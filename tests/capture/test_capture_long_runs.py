@@ -34,7 +34,6 @@ def recorded(autostarting, program, tmp_path_factory):
     return {
         "whole": run(),
         "sampled": run(KVTRACE_SAMPLE="1/20"),
-        "twin": run(KVTRACE_SAMPLE="1/20", KVTRACE_NATIVE="0"),
         "limited": run(KVTRACE_LIMIT="100 launches"),
     }
 
@@ -52,9 +51,8 @@ def test_program_continues_after_the_recording_limit(recorded):
     assert validate(out) == []
 
 
-@pytest.mark.parametrize("way", ["sampled", "twin"])
-def test_a_sampled_run_counts_every_launch(recorded, way):
-    out, said = recorded[way]
+def test_a_sampled_run_counts_every_launch(recorded):
+    out, said = recorded["sampled"]
     assert said == ""
     trace = open_trace(out)
     assert 10 <= trace.table("launches").num_rows <= 14

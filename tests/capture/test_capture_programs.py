@@ -54,18 +54,6 @@ def test_every_launch_is_recorded_and_sealed(ended_programs, program, way):
     assert (folder / "out" / ".journal" / f"run={run.run_id}").exists() is False
 
 
-def test_python_hot_path_records_the_same_launches(autostarting, program, tmp_path):
-    done = autostarting.run_warm(
-        program, "threads", folder=tmp_path, KVTRACE="out", KVTRACE_NATIVE="0"
-    )
-    assert done.returncode == 0, done.stderr
-    trace = open_trace(tmp_path / "out")
-    assert launches_of(trace) == 201
-    assert trace.table("calls").num_rows == 1
-    texts = trace.table("messages").column("text").to_pylist()
-    assert "launches are recorded by the Python hot path: KVTRACE_NATIVE=0 is set" in texts
-
-
 def test_interrupt_seals_the_run_with_ending_signal(autostarting, program, tmp_path):
     done = autostarting.run_until("launched", interrupt, program, "wait", folder=tmp_path)
     assert "KeyboardInterrupt" in done.stderr

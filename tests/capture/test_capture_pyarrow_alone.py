@@ -112,7 +112,6 @@ def _object(trace):
     return overview_object(read_overview(trace, trace.runs))
 
 
-@pytest.mark.parametrize("native", ["1", "0"])
 @pytest.mark.parametrize(
     ("limits", "launches"),
     [
@@ -122,10 +121,9 @@ def _object(trace):
         ({"KVTRACE_LIMIT": "ring:1MB"}, 300),
     ],
 )
-def test_limits_and_samples_import_no_further_modules(limits, launches, native, tmp_path):
-    settings = {**limits, "KVTRACE_NATIVE": native}
+def test_limits_and_samples_import_no_further_modules(limits, launches, tmp_path):
     environment = without(tmp_path / "small", ROOT)
-    ran("-c", RECORDED_PROGRAM, "out", folder=tmp_path, environment=environment, **settings)
+    ran("-c", RECORDED_PROGRAM, "out", folder=tmp_path, environment=environment, **limits)
     trace = open_trace(tmp_path / "out")
     assert trace.table("launches").num_rows == launches
     (run,) = read_overview(trace, trace.runs).runs

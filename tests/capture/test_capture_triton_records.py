@@ -76,7 +76,7 @@ KERNEL_COLUMNS = tuple(
 def test_run_has_only_the_expected_messages(recorded):
     _, trace, _ = recorded
     codes = set(trace.table("messages").column("code").to_pylist())
-    assert codes == {"hot-path", "device-free", "tuned"}
+    assert codes == {"device-free", "tuned"}
 
 
 def test_users_compilation_listener_is_called_and_restored(recorded):

@@ -184,7 +184,7 @@ def test_a_launch_after_sigterm_is_not_made(tmp_path):
     needs_the_extension()
     program = """
 from tests.capture.recorders import _hot, recorder_of, Adapter, Function, Kernel
-recorder = recorder_of(_hot.Recorder)
+recorder = recorder_of()
 recorder.active = True
 Function.run = recorder.wrap(Function.run, Adapter())
 kernel = Function(Kernel())

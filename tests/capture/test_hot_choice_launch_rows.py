@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtrace.capture.hot_choice import compiled_part, launch_rows
+from kvtrace.capture.hot_choice import launch_rows
 from kvtrace.capture.records import GRAPH_CAPTURE
 from kvtrace.schema.hot_rows import columns_in_python
 from kvtrace.schema.spool import FIELDS, GRAPH_SHIFT, ROW
@@ -37,7 +37,6 @@ def packed_rows(rows):
     return b"".join(ROW.pack(*row) for row in rows)
 
 
-@pytest.mark.skipif(compiled_part()[0] is None, reason="there is no compiled part here")
 @given(ROWS, st.integers(0, 2**50), TIMES)
 def test_compiled_conversion_makes_the_same_columns(rows, first, last_exit):
     compiled = launch_rows(packed_rows(rows), first, last_exit)

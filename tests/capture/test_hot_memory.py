@@ -18,7 +18,6 @@ from tests.capture.recorders import (
     Adapter,
     Function,
     Kernel,
-    _hot,
     calls,
     recorder_of,
     rows,
@@ -29,8 +28,8 @@ from tests.support.thorough import usually
 torch = pytest.importorskip("torch")
 
 
-def test_recorded_tensors_are_freed_with_the_programs_last_reference(kind):
-    with wrapped(kind):
+def test_recorded_tensors_are_freed_with_the_programs_last_reference():
+    with wrapped():
         function, tensor = Function(Kernel()), torch.zeros(8)
         function.run(tensor, grid=lambda meta: (1,), warmup=False)
         function.given.clear()
@@ -40,8 +39,8 @@ def test_recorded_tensors_are_freed_with_the_programs_last_reference(kind):
 
 
 @pytest.mark.usefixtures("young_heap")
-def test_launches_leave_nothing_for_the_garbage_collector(kind):
-    with wrapped(kind) as (recorder, _):
+def test_launches_leave_nothing_for_the_garbage_collector():
+    with wrapped() as (recorder, _):
         function, x = Function(Kernel()), torch.zeros(8)
         function.given = type("Nowhere", (), {"append": lambda self, row: None})()
         function.run(x, x, 3, grid=lambda meta: (1,), warmup=False, BLOCK=2)
@@ -57,9 +56,9 @@ def test_launches_leave_nothing_for_the_garbage_collector(kind):
         assert len(calls(recorder)) == 501
 
 
-def test_references_are_balanced(kind):
+def test_references_are_balanced():
     kernel, x, name = Kernel(), torch.zeros(8), "a name that is no constant " * 3
-    with wrapped(kind):
+    with wrapped():
         function = Function(kernel)
         held = (kernel, x, name, torch.float32, None, Function)
         function.run(x, name, torch.float32, grid=(1,), warmup=False)
@@ -77,8 +76,8 @@ def test_references_are_balanced(kind):
 
 
 @pytest.mark.usefixtures("young_heap")
-def test_a_recorder_is_collected_with_its_wrapper(kind):
-    recorder, adapter = recorder_of(kind), Adapter()
+def test_a_recorder_is_collected_with_its_wrapper():
+    recorder, adapter = recorder_of(), Adapter()
     function = recorder.wrap(Function.run, adapter)
     adapter.function = function  # a cycle through the adapter
     kernel = Kernel()
@@ -89,8 +88,8 @@ def test_a_recorder_is_collected_with_its_wrapper(kind):
     assert gone() is None
 
 
-def test_threads_lose_no_launch_and_agree_on_the_calls(kind):
-    recorder, adapter, kernel = recorder_of(kind), Adapter(), Kernel()
+def test_threads_lose_no_launch_and_agree_on_the_calls():
+    recorder, adapter, kernel = recorder_of(), Adapter(), Kernel()
     taken, stop = [], threading.Event()
 
     def launch():
@@ -125,8 +124,8 @@ def test_threads_lose_no_launch_and_agree_on_the_calls(kind):
     assert not set.intersection(*per_size.values())
 
 
-def test_rows_have_id_and_phase_of_the_launching_thread(kind):
-    recorder = recorder_of(kind)
+def test_rows_have_id_and_phase_of_the_launching_thread():
+    recorder = recorder_of()
 
     def launch():
         assert recorder.swap_phase(AUTOTUNE) == RUN
@@ -142,8 +141,8 @@ def test_rows_have_id_and_phase_of_the_launching_thread(kind):
     assert first["thread"] not in (0, second["thread"])
 
 
-def test_tagged_copies_belong_to_the_next_launch_only(kind):
-    recorder, adapter, kernel = recorder_of(kind), Adapter(), Kernel()
+def test_tagged_copies_belong_to_the_next_launch_only():
+    recorder, adapter, kernel = recorder_of(), Adapter(), Kernel()
 
     def launch():
         recorder.record(adapter, None, kernel, (1,), (1.0,), {}, 1, 2)
@@ -157,8 +156,8 @@ def test_tagged_copies_belong_to_the_next_launch_only(kind):
     assert rows(recorder)["contents"].tolist() == [0, 7, 0, 0]
 
 
-def test_copies_for_a_failed_launch_are_not_assigned_to_another(kind):
-    recorder, adapter, kernel = recorder_of(kind), Adapter(), Kernel()
+def test_copies_for_a_failed_launch_are_not_assigned_to_another():
+    recorder, adapter, kernel = recorder_of(), Adapter(), Kernel()
 
     class Owner:
         def run(self, fails, *, grid, warmup):
@@ -175,12 +174,12 @@ def test_copies_for_a_failed_launch_are_not_assigned_to_another(kind):
     assert rows(recorder)["contents"].tolist() == [0]
 
 
-def test_launchers_marked_uncommon_go_to_the_uncommon_method(kind):
+def test_launchers_marked_uncommon_go_to_the_uncommon_method():
     class Apart(Adapter):
         def new_kernel(self, owner, kernel):
             return (*super().new_kernel(owner, kernel)[:3], kernel.apart)
 
-    recorder, adapter = recorder_of(kind), Apart()
+    recorder, adapter = recorder_of(), Apart()
     went = []
 
     class Owner:
@@ -202,16 +201,16 @@ def test_launchers_marked_uncommon_go_to_the_uncommon_method(kind):
     assert went == ["plain", "careful", "plain", "plain"]
 
 
-def test_many_rows_are_drained_in_order_and_once(kind):
-    recorder = recorder_of(kind)
+def test_many_rows_are_drained_in_order_and_once():
+    recorder = recorder_of()
     for number in range(10_000):
         recorder.append(number, number, number)
     assert calls(recorder) == list(range(10_000))
     assert calls(recorder) == []
 
 
-def test_recorder_records_kernels_and_calls_again_after_forget(kind):
-    recorder, adapter, kernel = recorder_of(kind), Adapter(), Kernel()
+def test_recorder_records_kernels_and_calls_again_after_forget():
+    recorder, adapter, kernel = recorder_of(), Adapter(), Kernel()
     recorder.record(adapter, None, kernel, (1,), (), {}, 1, 2)
     recorder.forget()
     assert (recorder.known_calls, calls(recorder)) == (0, [])
@@ -219,12 +218,12 @@ def test_recorder_records_kernels_and_calls_again_after_forget(kind):
     assert (adapter.kernels, calls(recorder)) == (2, [1])
 
 
-def test_launches_on_intel_devices_have_their_device(kind):
+def test_launches_on_intel_devices_have_their_device():
     class OnIntel(Adapter):
         def new_kernel(self, owner, kernel):
             return (0, hot.ONEAPI, 2)
 
-    recorder = recorder_of(kind)
+    recorder = recorder_of()
     recorder.record(OnIntel(), None, Kernel(), (1,), (torch.ones(2), 3), {}, 1, 2)
     (row,) = rows(recorder)
     assert row["stream"] == 0  # it is not known
@@ -235,8 +234,8 @@ class TestWhoseLaunchIsUnderWay:
     """`launching`: the id of whose launch the running thread has under way."""
 
     @pytest.fixture
-    def recorder(self, kind):
-        return recorder_of(kind)
+    def recorder(self):
+        return recorder_of()
 
     def owner_whose_launch(self, recorder, what):
         """An owner with a wrapped `run` that does something and returns a kernel."""
@@ -323,7 +322,6 @@ class Launching:
             self.function.run(*self.arguments, grid=lambda meta: (1,), warmup=False)
 
 
-@pytest.mark.skipif(_hot is None, reason="the C extension is not built")
 @pytest.mark.parametrize(
     ("launches", "count"),
     [
@@ -334,7 +332,7 @@ class Launching:
 )
 @pytest.mark.usefixtures("young_heap")
 def test_memory_stays_flat_over_many_launches(launches, count):
-    with wrapped(_hot.Recorder, max_calls=1000) as (recorder, adapter):
+    with wrapped(max_calls=1000) as (recorder, adapter):
         adapter.new_call = lambda *given: 1
         launching, marks = Launching(recorder), []
         for _ in range(4):

@@ -13,7 +13,6 @@ from kvtrace.schema.hot_rows import columns_in_python
 from kvtrace.schema.spool import ROW
 from tests.capture.recorders import Adapter, Kernel, _hot, recorder_of, rows
 
-needs_native = pytest.mark.skipif(_hot is None, reason="the C extension is not built")
 SCHEDULE = (10, 10, 1, 10, 10, 1)
 
 
@@ -22,7 +21,6 @@ def looks_of(recorder, schedule=SCHEDULE):
     return recorder.looks(itertools.count(1), budget, room, schedule, (0,) * 6, None, 1)
 
 
-@needs_native
 @pytest.mark.parametrize("offset", [0, 1, 3])
 def test_rows_may_begin_at_any_address(offset):
     packed = b"".join(ROW.pack(n, n + 1, n, 0, 7, 0, -1, 0) for n in range(3))
@@ -30,7 +28,6 @@ def test_rows_may_begin_at_any_address(offset):
     assert made == _hot.launch_columns(packed, 0, 0)
 
 
-@needs_native
 @pytest.mark.parametrize("last", [-(2**63), 2**63 - 1, 0])
 def test_times_of_launches_may_be_any_number(last):
     packed = ROW.pack(-(2**63), 2**63 - 1, 0, 0, 0, 0, 0, 0) + ROW.pack(
@@ -40,25 +37,22 @@ def test_times_of_launches_may_be_any_number(last):
     assert stepped_back == columns_in_python(packed, 0, last).stepped_back
 
 
-@needs_native
 def test_only_a_type_has_frozen_objects():
     _hot.find_collector(gc)
     with pytest.raises(TypeError, match="a type is needed"):
         _hot.frozen_objects(1)
 
 
-@needs_native
 @pytest.mark.parametrize("path", [(), (-1,), (0, -1, 1), (0, "x")])
 def test_a_target_without_a_place_is_refused(path):
-    recorder = recorder_of(_hot.Recorder)
+    recorder = recorder_of()
     with pytest.raises((ValueError, TypeError)):
         recorder.look(looks_of(recorder), None, [(0, path)])
 
 
-@needs_native
 def test_a_schedule_without_steps_is_refused():
     with pytest.raises(ValueError, match="step by step"):
-        looks_of(recorder_of(_hot.Recorder), (10, 10, 0, 10, 10, 1))
+        looks_of(recorder_of(), (10, 10, 0, 10, 10, 1))
 
 
 def nested(depth):
@@ -84,15 +78,15 @@ def _deep_stack():
 
 @pytest.mark.usefixtures("_deep_stack")
 @pytest.mark.parametrize("value", [endless(), nested(MOST_NESTED), nested(1500)])
-def test_arguments_that_are_nested_too_deep_are_refused(kind, value):
-    recorder = recorder_of(kind)
+def test_arguments_that_are_nested_too_deep_are_refused(value):
+    recorder = recorder_of()
     with pytest.raises(RecursionError, match="nested more than 128 deep"):
         recorder.record(Adapter(), None, Kernel(), (1,), (value,), {}, 1, 2)
     assert rows(recorder).size == 0
 
 
-def test_nested_arguments_are_told_apart(kind):
-    recorder, adapter, kernel = recorder_of(kind), Adapter(), Kernel()
+def test_nested_arguments_are_told_apart():
+    recorder, adapter, kernel = recorder_of(), Adapter(), Kernel()
     for depth in (MOST_NESTED - 1, MOST_NESTED - 2, MOST_NESTED - 1):
         recorder.record(adapter, None, kernel, (1,), (nested(depth),), {}, 1, 2)
     assert rows(recorder)["call_id"].tolist() == [0, 1, 0]
@@ -103,20 +97,19 @@ class Freed:
 
 
 @pytest.mark.parametrize("given", [Freed, lambda: [Freed(), Freed()], lambda: torch.ones(3).conj])
-def test_arguments_may_change_while_they_are_described(kind, given):
+def test_arguments_may_change_while_they_are_described(given):
     def describe(value):
         arguments.clear()
         arguments.update({f"a{number}": number for number in range(50)})
         return b"x" * 100, None
 
     arguments = {"a": given(), "b": 1, "c": given()}
-    recorder = recorder_of(kind, describe=describe)
+    recorder = recorder_of(describe=describe)
     with suppress(RuntimeError):  # Python's own, as the dictionary changes
         recorder.record(Adapter(), None, Kernel(), (1,), (), arguments, 1, 2)
     assert len(arguments) == 50
 
 
-@needs_native
 def test_a_module_that_is_imported_again_has_the_same_types():
     from importlib.util import module_from_spec, spec_from_file_location
 

@@ -1,7 +1,7 @@
-"""The hot path, native and in Python: the same calls for the same launches, and nothing kept alive.
+"""The hot path: the same calls for the same launches as `CallKeys` has, and nothing kept alive.
 
-Given-when-then on both recorders with real torch tensors; kernels are plain objects, since a
-recorder asks nothing of them.
+Given-when-then with real torch tensors; kernels are plain objects, since a recorder asks nothing of
+them.
 """
 
 import math
@@ -14,29 +14,38 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtrace.capture import hot, hot_choice
+from kvtrace.capture import hot_choice
+from kvtrace.schema.errors import RecordingUnavailable
 from kvtrace.schema.spool import FIELDS
-from tests.capture.recorders import KINDS, Adapter, Kernel, _hot, calls, calls_of, recorder_of
+from tests.capture.recorders import (
+    Adapter,
+    Kernel,
+    _hot,
+    calls,
+    calls_by_key,
+    calls_of,
+    recorder_of,
+)
 from tests.support.thorough import usually
 
 torch = pytest.importorskip("torch")
 
 
-def test_the_native_recorder_is_tested_where_it_can_be_built():
-    assert _hot is not None or sys.platform == "win32", "build it: setup.py build_ext --inplace"
+@pytest.fixture
+def other_extension(monkeypatch):
+    """The extension is looked for again, as in a new process."""
+    monkeypatch.setattr(hot_choice, "_extension", cache(hot_choice._extension.__wrapped__))
 
 
-@pytest.mark.skipif(_hot is None, reason="the extension is not built")
+@pytest.mark.usefixtures("other_extension")
 def test_an_extension_that_was_built_for_other_fields_of_launches_is_not_used(monkeypatch):
     monkeypatch.setattr(hot_choice, "FIELDS", {**FIELDS, "priority": "q"})
 
-    recorder, reason = hot_choice.make_recorder(lambda value: None, print, 10)
-
-    assert recorder.name == "python"
-    assert "build it again" in reason
+    with pytest.raises(RecordingUnavailable, match="was built for another version of kvtrace"):
+        hot_choice.make_recorder(lambda value: None, print, 10)
 
 
-@pytest.mark.skipif(_hot is None, reason="the extension is not built")
+@pytest.mark.usefixtures("other_extension")
 def test_an_extension_that_is_not_there_is_looked_for_once(monkeypatch):
     asked = []
 
@@ -50,10 +59,10 @@ def test_an_extension_that_is_not_there_is_looked_for_once(monkeypatch):
     monkeypatch.delitem(sys.modules, _hot.__name__)
     monkeypatch.delattr("kvtrace.capture._hot")
     monkeypatch.setattr(sys, "meta_path", [Finder, *sys.meta_path])
-    monkeypatch.setattr(hot_choice, "_extension", cache(hot_choice._extension.__wrapped__))
     for _ in range(3):
-        assert hot_choice.compiled_part()[0] is None
+        assert hot_choice.compiled_part() is None
     assert len(asked) == 1
+    assert "is not built here" in hot_choice.why_unavailable()[0]
 
 
 # -- identity --------------------------------------------------------------------------------------
@@ -112,44 +121,38 @@ LAUNCH = st.tuples(
 )
 
 
-@pytest.mark.costly("many launches with both recorders; single differences stay by day")
-@pytest.mark.skipif(_hot is None, reason="the extension is not built")
+@pytest.mark.costly("many launches; single differences stay by day")
 @given(st.lists(LAUNCH, max_size=12))
 @settings(max_examples=usually(15, thorough=400), deadline=None)
-def test_both_recorders_distinguish_the_same_launches(launches):
-    assert calls_of(hot.Recorder, launches) == calls_of(_hot.Recorder, launches)
+def test_launches_are_distinguished_by_their_keys(launches):
+    assert calls_of(launches) == calls_by_key(launches)
 
 
-@pytest.mark.skipif(_hot is None, reason="the extension is not built")
 @given(st.lists(LAUNCH, min_size=1, max_size=4), st.lists(st.integers(0, 3), max_size=30))
 @settings(max_examples=usually(15, thorough=300), deadline=None)
-def test_both_recorders_recognize_the_same_launches_after_an_overflow(launches, order):
+def test_launches_are_recognized_by_their_keys_after_an_overflow(launches, order):
     met = [launches[index % len(launches)] for index in order]
-    assert calls_of(hot.Recorder, met, max_calls=2) == calls_of(_hot.Recorder, met, max_calls=2)
+    assert calls_of(met, max_calls=2) == calls_by_key(met, max_calls=2)
 
 
-@pytest.mark.skipif(_hot is None, reason="the extension is not built")
 @given(st.lists(LAUNCH, min_size=1, max_size=6))
 @settings(max_examples=usually(15, thorough=300), deadline=None)
 def test_repeated_launches_have_the_same_call(launches):
-    for each in KINDS:
-        ids = calls_of(each, launches + launches)
-        assert ids[: len(launches)] == ids[len(launches) :]
+    ids = calls_of(launches + launches)
+    assert ids[: len(launches)] == ids[len(launches) :]
 
 
-def distinct(kind, *arguments):
-    ids = calls_of(kind, [(args, {}, (1,)) for args in arguments])
+def distinct(*arguments):
+    ids = calls_of([(args, {}, (1,)) for args in arguments])
     assert ids == list(range(len(arguments)))
 
 
-def test_values_of_different_types_are_different_calls(kind):
-    distinct(
-        kind, (True,), (1,), (1.0,), ("1",), (None,), (np.int64(1),), (np.float32(1),), ((1,),)
-    )
+def test_values_of_different_types_are_different_calls():
+    distinct((True,), (1,), (1.0,), ("1",), (None,), (np.int64(1),), (np.float32(1),), ((1,),))
 
 
-def test_integers_beyond_64_bits_are_distinguished(kind):
-    distinct(kind, (2**63 - 1,), (2**63,), (2**64 - 1,), (-1,), (2**64,), (2**128,), (2**128 + 1,))
+def test_integers_beyond_64_bits_are_distinguished():
+    distinct((2**63 - 1,), (2**63,), (2**64 - 1,), (-1,), (2**64,), (2**128,), (2**128 + 1,))
 
 
 def colliding_arguments(count=5):
@@ -175,47 +178,46 @@ def colliding_arguments(count=5):
     return [(first, last - 2**64 if last >> 63 else last) for first, last in enumerate(lasts)]
 
 
-def test_calls_whose_hashes_collide_are_distinguished(kind):
+def test_calls_whose_hashes_collide_are_distinguished():
     launches = [(args, {}, (1,)) for args in colliding_arguments()]
-    assert calls_of(kind, launches + launches) == [*range(5), *range(5)]
+    assert calls_of(launches + launches) == [*range(5), *range(5)]
 
 
-def test_floats_are_distinguished_by_their_bits(kind):
-    distinct(kind, (0.0,), (-0.0,), (math.nan,), (math.inf,), (5e-324,))
-    assert calls_of(kind, [((float("nan"),), {}, (1,)) for _ in range(3)]) == [0, 0, 0]
+def test_floats_are_distinguished_by_their_bits():
+    distinct((0.0,), (-0.0,), (math.nan,), (math.inf,), (5e-324,))
+    assert calls_of([((float("nan"),), {}, (1,)) for _ in range(3)]) == [0, 0, 0]
 
 
-def test_different_argument_lists_have_different_keys(kind):
-    distinct(kind, (), (1,), (1, 1), ("a", "b"), ("ab", ""), ("", "ab"), (("a", "b"),), (b"a",))
-    ids = calls_of(kind, [((), {"a": 1}, (1,)), (("a", 1), {}, (1,)), ((1,), {"a": 1}, (1,))])
+def test_different_argument_lists_have_different_keys():
+    distinct((), (1,), (1, 1), ("a", "b"), ("ab", ""), ("", "ab"), (("a", "b"),), (b"a",))
+    ids = calls_of([((), {"a": 1}, (1,)), (("a", 1), {}, (1,)), ((1,), {"a": 1}, (1,))])
     assert ids == [0, 1, 2]
 
 
-def test_keyword_arguments_are_distinguished_by_name_and_order(kind):
+def test_keyword_arguments_are_distinguished_by_name_and_order():
     equal = ["".join(("BLOCK", "_", "SIZE")) for _ in range(2)]
     assert equal[0] is not equal[1]
     given = [{equal[0]: 1}, {equal[1]: 1}, {"BLOCK_M": 1}, {"a": 1, "b": 1}, {"b": 1, "a": 1}]
-    assert calls_of(kind, [((), kwargs, (1,)) for kwargs in given]) == [0, 0, 1, 2, 3]
-    assert calls_of(kind, [((), kwargs, (1,)) for kwargs in given * 2])[5:] == [0, 0, 1, 2, 3]
+    assert calls_of([((), kwargs, (1,)) for kwargs in given]) == [0, 0, 1, 2, 3]
+    assert calls_of([((), kwargs, (1,)) for kwargs in given * 2])[5:] == [0, 0, 1, 2, 3]
 
 
-def test_calls_with_many_keywords_are_recognized_again(kind):
+def test_calls_with_many_keywords_are_recognized_again():
     launches = [((), {f"name{number}": 1}, (1,)) for number in range(5000)]
-    ids = calls_of(kind, launches * 2, max_calls=10_000)
+    ids = calls_of(launches * 2, max_calls=10_000)
     assert ids == [*range(5000), *range(5000)]
 
 
-def test_alternating_calls_are_recognized_again(kind):
+def test_alternating_calls_are_recognized_again():
     x, y = torch.zeros(4, 8), torch.zeros(2, 3, 4, 5, 6)
     launches = [((x,), {}, (1,)), ((y,), {}, (1,)), ((x, 3), {}, (1,))]
     order = [0, 0, 0, 1, 0, 1, 1, 1, 2, 0]
-    assert calls_of(kind, [launches[index] for index in order]) == order
+    assert calls_of([launches[index] for index in order]) == order
 
 
-def test_calls_are_distinguished_by_the_metadata_of_tensors(kind):
+def test_calls_are_distinguished_by_the_metadata_of_tensors():
     x = torch.zeros(4, 8)
     distinct(
-        kind,
         (x,),
         (x.t(),),
         (x[:, :4],),
@@ -227,15 +229,15 @@ def test_calls_are_distinguished_by_the_metadata_of_tensors(kind):
     )
 
 
-def test_strides_of_dimensions_of_size_one_distinguish_calls(kind):
-    distinct(kind, (BASE.as_strided((8, 1), (1, 1)),), (BASE.as_strided((8, 1), (1, 5)),))
+def test_strides_of_dimensions_of_size_one_distinguish_calls():
+    distinct((BASE.as_strided((8, 1), (1, 1)),), (BASE.as_strided((8, 1), (1, 5)),))
 
 
-def test_calls_are_distinguished_by_alignment_and_aliasing_but_not_addresses(kind):
+def test_calls_are_distinguished_by_alignment_and_aliasing_but_not_addresses():
     x, y, z = (torch.zeros(16) for _ in range(3))
-    distinct(kind, (x, y), (x, x), (x[:8], y), (x[1:9], y))
+    distinct((x, y), (x, x), (x[:8], y), (x[1:9], y))
     same = [((x, y, x), {}, (1,)), ((y, z, y), {}, (1,)), ((x, y, y), {}, (1,))]
-    assert calls_of(kind, same) == [0, 0, 1]
+    assert calls_of(same) == [0, 0, 1]
 
 
 VIEW = st.tuples(st.integers(0, 1), st.integers(0, 9), st.integers(1, 5), st.integers(1, 3))
@@ -277,74 +279,73 @@ def test_calls_are_distinguished_by_the_distances_of_overlapping_tensors_alone(l
             seen.append(relations(places))
         expected.append(seen.index(relations(places)))
     arguments = [((*OTHERS[:others], *map(view_of, places)), {}, (1,)) for places in launches]
-    for each in KINDS:
-        assert calls_of(each, arguments) == expected
+    assert calls_of(arguments) == expected
 
 
-def test_views_that_share_no_memory_may_move_without_a_new_call(kind):
+def test_views_that_share_no_memory_may_move_without_a_new_call():
     x, y = torch.zeros(256), torch.zeros(64)
     moved = [(x[begin : begin + 16], x[begin + 64 : begin + 80], y) for begin in range(0, 128, 16)]
-    assert set(calls_of(kind, [(args, {}, (1,)) for args in moved])) == {0}
+    assert set(calls_of([(args, {}, (1,)) for args in moved])) == {0}
 
 
-def test_overlaps_of_tensors_of_uncommon_types_distinguish_calls(kind):
+def test_overlaps_of_tensors_of_uncommon_types_distinguish_calls():
     x = torch.zeros(256)
     for form in (lambda t: t.as_subclass(Subclass), lambda t: [t], Wrapped):
-        distinct(kind, *((x[:64], form(x[at : at + 64])) for at in (64, 48, 16)))
+        distinct(*((x[:64], form(x[at : at + 64])) for at in (64, 48, 16)))
 
 
-def test_launches_with_hundreds_of_overlapping_tensors_are_distinguished(kind):
+def test_launches_with_hundreds_of_overlapping_tensors_are_distinguished():
     x = torch.zeros(4096)
     chain = tuple(x[8 * i : 8 * i + 12] for i in range(300))
-    distinct(kind, chain, (*chain[:-1], x[2400:2412]), (*chain[:-1], chain[0]), chain[::-1])
+    distinct(chain, (*chain[:-1], x[2400:2412]), (*chain[:-1], chain[0]), chain[::-1])
 
 
-def test_launches_with_hundreds_of_tensors_are_recognized_wherever_their_memory_is(kind):
+def test_launches_with_hundreds_of_tensors_are_recognized_wherever_their_memory_is():
     def launch(gap):
         memory = torch.zeros(16_384)
         begins = [(8 + gap) * i for i in range(300)]
         separate = [memory[begin : begin + 4] for begin in begins]
         return (*separate, separate[0], memory[16_000:16_000], memory[16_000:]), {}, (1,)
 
-    assert calls_of(kind, [launch(0), launch(8), launch(40)]) == [0, 0, 0]
+    assert calls_of([launch(0), launch(8), launch(40)]) == [0, 0, 0]
 
 
-def test_tensors_of_other_types_are_read_exactly(kind):
+def test_tensors_of_other_types_are_read_exactly():
     sub = torch.zeros(8).as_subclass(Subclass)
-    distinct(kind, (torch.zeros(8),), (sub,), (sub[1:],), (sub, torch.zeros(8)), (sub, sub))
+    distinct((torch.zeros(8),), (sub,), (sub[1:],), (sub, torch.zeros(8)), (sub, sub))
 
 
-def test_dtypes_as_arguments_are_recognized_again(kind):
+def test_dtypes_as_arguments_are_recognized_again():
     launches = [((dtype,), {}, (1,)) for dtype in (torch.float32, torch.float16, torch.float32)]
-    assert calls_of(kind, launches) == [0, 1, 0]
+    assert calls_of(launches) == [0, 1, 0]
 
 
-def test_objects_of_unknown_type_are_distinguished_while_they_live(kind):
-    recorder, adapter, kernel = recorder_of(kind), Adapter(), Kernel()
+def test_objects_of_unknown_type_are_distinguished_while_they_live():
+    recorder, adapter, kernel = recorder_of(), Adapter(), Kernel()
     for _ in range(20):  # each dies, and its address is used again
         recorder.record(adapter, None, kernel, (1,), (Kernel(),), {}, 1, 2)
     assert calls(recorder) == list(range(20))
 
 
-def test_grids_of_any_form_are_one_call_when_equal(kind):
+def test_grids_of_any_form_are_one_call_when_equal():
     grids = [(4,), [4], (4, 1), (4, 1, 1), torch.Size([4]), (np.int64(4),), (4, 2)]
-    assert calls_of(kind, [((), {}, grid) for grid in grids]) == [0, 0, 0, 0, 0, 0, 1]
+    assert calls_of([((), {}, grid) for grid in grids]) == [0, 0, 0, 0, 0, 0, 1]
     # also where some numbers of a tuple are plain and others are not
     grids = [(4, np.int64(2)), (4, 2), (4, 2, True), (4, 2, 1, 9), (True,), (1,)]
-    assert calls_of(kind, [((), {}, grid) for grid in grids]) == [0, 0, 0, 0, 1, 1]
+    assert calls_of([((), {}, grid) for grid in grids]) == [0, 0, 0, 0, 1, 1]
 
 
-def test_calls_with_thousands_of_arguments_are_recognized_again(kind):
+def test_calls_with_thousands_of_arguments_are_recognized_again():
     many = tuple(torch.zeros(2, 2, 2, 2) for _ in range(200))
     swapped = (*many[:-1], many[0])
-    assert calls_of(kind, [(many, {}, (1,)), (swapped, {}, (1,)), (many, {}, (1,))]) == [0, 1, 0]
+    assert calls_of([(many, {}, (1,)), (swapped, {}, (1,)), (many, {}, (1,))]) == [0, 1, 0]
 
 
 # -- kernels ---------------------------------------------------------------------------------------
 
 
-def test_kernels_are_not_kept_alive_nor_confused_after_reuse_of_an_address(kind):
-    recorder, adapter = recorder_of(kind), Adapter()
+def test_kernels_are_not_kept_alive_nor_confused_after_reuse_of_an_address():
+    recorder, adapter = recorder_of(), Adapter()
     for _ in range(300):  # addresses come again
         kernel = Kernel()
         recorder.record(adapter, None, kernel, (1,), (), {}, 1, 2)
@@ -355,22 +356,22 @@ def test_kernels_are_not_kept_alive_nor_confused_after_reuse_of_an_address(kind)
     assert calls(recorder) == list(range(300))
 
 
-def test_kernel_without_weak_references_is_kept_alive(kind):
-    recorder, adapter = recorder_of(kind), Adapter()
+def test_kernel_without_weak_references_is_kept_alive():
+    recorder, adapter = recorder_of(), Adapter()
     kernel = "a kernel without weak references"
     for _ in range(2):
         recorder.record(adapter, None, kernel, (1,), (), {}, 1, 2)
     assert (adapter.kernels, calls(recorder)) == (1, [0, 0])
 
 
-def test_kernels_that_the_adapter_refuses_are_not_recorded(kind):
-    recorder, adapter = recorder_of(kind), Adapter(only_kernel=-1)
+def test_kernels_that_the_adapter_refuses_are_not_recorded():
+    recorder, adapter = recorder_of(), Adapter(only_kernel=-1)
     recorder.record(adapter, None, Kernel(), (1,), (1,), {}, 1, 2)
     assert (calls(recorder), adapter.calls) == ([], [])
 
 
-def test_the_table_of_calls_is_bounded(kind):
-    recorder, adapter, kernel = recorder_of(kind, max_calls=10), Adapter(), Kernel()
+def test_the_table_of_calls_is_bounded():
+    recorder, adapter, kernel = recorder_of(max_calls=10), Adapter(), Kernel()
     for size in range(25):
         recorder.record(adapter, None, kernel, (1,), (size,), {}, 1, 2)
     assert recorder.known_calls <= 10

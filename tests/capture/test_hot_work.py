@@ -50,7 +50,7 @@ def without_elements(count):
 def blocks_of(counted, arguments, places):
     """The number of basic blocks that two launches run, the first of them of a new call."""
     module, blocks = counted
-    recorder, adapter, kernel = recorder_of(module.Recorder), Adapter(), Kernel()
+    recorder, adapter, kernel = recorder_of(make=module.Recorder), Adapter(), Kernel()
     recorder.keeps_addresses = places
     pointers = tuple(each.data_ptr() for each in arguments)
     adapter.new_call = lambda *given: recorder.place(pointers) or 0

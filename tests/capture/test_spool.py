@@ -139,7 +139,7 @@ needs_native = pytest.mark.skipif(_hot is None, reason="the C extension is not b
 @pytest.fixture
 def spooling(tmp_path):
     """A recorder with a spool, and the file of the spool's memory."""
-    recorder, memory = recorder_of(_hot.Recorder), Path(f"/dev/shm/kvtrace-test-{os.getpid()}")
+    recorder, memory = recorder_of(), Path(f"/dev/shm/kvtrace-test-{os.getpid()}")
     paths = os.fsencode(tmp_path / "spool"), os.fsencode(memory)
     assert recorder.spool_begin(*paths, b"", b"{}")
     yield recorder, memory

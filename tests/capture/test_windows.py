@@ -22,7 +22,7 @@ from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 from kvtrace.settings import RecordedPart, settings_from_arguments
 from tests.capture.killed_program import arguments, kernel
-from tests.capture.recorders import KINDS, Adapter, Kernel, calls, recorder_of
+from tests.capture.recorders import Adapter, Kernel, calls, recorder_of
 
 PROGRAM = """
 import os, signal, sys, time
@@ -146,9 +146,8 @@ def test_a_window_that_never_opens_is_reported_at_the_end(recorded, window, reas
     assert f"kvtrace: KVTRACE_WINDOW={window}: nothing was recorded, {reason}" in said
 
 
-@pytest.mark.parametrize("recorder_kind", KINDS)
-def test_a_stored_launcher_of_a_kernel_is_recorded_only_within_the_window(recorder_kind):
-    recorder = recorder_of(recorder_kind)
+def test_a_stored_launcher_of_a_kernel_is_recorded_only_within_the_window():
+    recorder = recorder_of()
 
     class Compiled(Kernel):
         src = None

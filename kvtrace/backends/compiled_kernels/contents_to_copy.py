@@ -10,7 +10,7 @@ unchanged. Which pointers are indices, and which are written, is read from the k
 background.
 """
 
-import sys
+import itertools
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 from kvtrace.capture.arguments import unseen
 from kvtrace.capture.copied_contents import Listed
 from kvtrace.capture.host_devices import memory_kind
-from kvtrace.capture.hot_choice import tensor_types
-from kvtrace.capture.hot_key import CallKeys
+from kvtrace.capture.hot import NO_DEVICE, Recorder
+from kvtrace.capture.hot_choice import make_recorder
 from kvtrace.capture.pacing import import_in_slices
 from kvtrace.capture.records import AUTOTUNE, Parameter
 
@@ -64,7 +64,7 @@ READING: Final = (
     "kvtrace.ir.relocation",
 )
 
-#: Positions of a signature that the native hot path can inspect.
+#: Positions of a signature that the hot path can inspect.
 _MOST_PLACES: Final = 512
 
 #: Prefix of Triton's descriptor types.
@@ -82,7 +82,7 @@ class Watch:
         places: Positions of the inspected pointers in the flattened signature.
         written: Positions that the kernel writes to; None while unknown.
         settled: Whether `places` and `written` have been computed from the kernel's IR.
-        look: The native hot path's inspector, which has its own schedule; None if Python inspects.
+        look: The hot path's inspector, which has its own schedule; None if Python inspects.
         paths: Indices, within nested tuples, of each position among the inspector's arguments.
     """
 
@@ -118,7 +118,7 @@ class Watch:
 
     @property
     def targets(self) -> list[tuple[int, tuple[int, ...]]]:
-        """(position, path in `paths`) of each tensor that the native hot path inspects."""
+        """(position, path in `paths`) of each tensor that the hot path inspects."""
         return [(p, self.paths[p]) for p in self.places if p in self.paths]
 
     def is_safe_after(self, flat: Sequence[Any]) -> bool:
@@ -172,8 +172,9 @@ class ContentsWatcher:
         self._contents = contents
         self._setting = session.settings.tensors
         self._watched: weakref.WeakKeyDictionary[Any, Watch | None] = weakref.WeakKeyDictionary()
-        self._keys = CallKeys(tensor_types(sys.modules.get("torch")), session.identities)
-        self._remembered: set[tuple[Any, ...]] = set()
+        #: The identities of inspected launches, with the setting `all`.
+        self._identities: Recorder | None = None
+        self._numbers = itertools.count()
 
     # -- kernels ----------------------------------------------------------------------------
 
@@ -223,11 +224,11 @@ class ContentsWatcher:
 
     @property
     def looks(self) -> Any:
-        """The native hot path's copier; None if Python copies."""
+        """The hot path's copier; None if Python copies."""
         return self._contents.looks((EARLY, IN_A_ROW, _STEP, _FARTHEST, _REFUSED, _IN_TRIALS))
 
     def look(self, watch: Watch, paths: Mapping[int, tuple[int, ...]], *launched: Any) -> Any:
-        """Return the native hot path's inspector of a watch, and store it; None if Python inspects.
+        """Return the hot path's inspector of a watch, and store it; None if Python inspects.
 
         `paths` has the path of each position in the launch's arguments; `launched` is empty, or has
         a launcher of Triton's, the number of its values, and the launch's owner.
@@ -236,8 +237,7 @@ class ContentsWatcher:
         if looks is None or len(paths) > _MOST_PLACES:
             return None
         watch.paths = paths
-        recorder: Any = self._session.recorder
-        watch.look = recorder.look(looks, watch, watch.targets, *launched)
+        watch.look = self._session.recorder.look(looks, watch, watch.targets, *launched)
         if watch.settled:  # before `watch.look` was set
             watch.look.settle(watch.targets)
         return watch.look
@@ -287,19 +287,36 @@ class ContentsWatcher:
 
     def _is_new(self, watch: Watch, grid: tuple[Any, ...], values: tuple[Any, ...]) -> bool:
         """Return whether no launch with equal grid and arguments was inspected, and remember it."""
-        key = self._key(watch, grid, values)
-        if key in self._remembered:
-            return False
-        self._remember(key)
-        return True
+        if self._identities is None:
+            session = self._session
+            self._identities = make_recorder(session.identities, session.problem, _REMEMBERED)
+        launch = _Launch(next(self._numbers))
+        self._identities.record(launch, None, watch, grid, values, {}, 0, 0)
+        return launch.is_new
 
-    def _key(self, watch: Watch, grid: tuple[Any, ...], values: tuple[Any, ...]) -> tuple[Any, ...]:
-        return (id(watch), *self._keys.of(0, grid, values, {}, {}))
 
-    def _remember(self, key: tuple[Any, ...]) -> None:
-        if len(self._remembered) >= _REMEMBERED:
-            self._remembered.clear()
-        self._remembered.add(key)
+class _Launch:
+    """A launch as a recorder of identities asks for it; `number` is for its watch, if that is new.
+
+    Attributes:
+        is_new: No launch with equal grid and arguments was recorded before.
+
+    """
+
+    __slots__ = ("_number", "is_new")
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self.is_new = False
+
+    def new_kernel(self, _owner: Any, _kernel: Any) -> tuple[int, int, int]:
+        """Return the number as kernel id, and no device."""
+        return (self._number, NO_DEVICE, -1)
+
+    def new_call(self, *_call: Any) -> int:
+        """Note that the call is new; it is not recorded."""
+        self.is_new = True
+        return -1
 
 
 def places_of(

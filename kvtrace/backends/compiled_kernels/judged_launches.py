@@ -65,7 +65,7 @@ class LaunchJudge:
         self._session = session
         self._adapter = adapter
         self._raises = session.settings.sanitize == "raise"
-        self._known_calls, _ = make_recorder(
+        self._known_calls = make_recorder(
             session.identities, session.problem, session.settings.max_calls
         )
         self._defects: dict[int, KernelDefect] = {}

@@ -131,9 +131,8 @@ class WatchedLaunchers:
         unwatched: Any = before.fget
         self._triton_run = unwatched
         session = self._session
-        recorder: Any = session.recorder
         if self._watching.looks is not None:
-            return recorder.watched_property(
+            return session.recorder.watched_property(
                 before, lambda kernel: self._first_mark(kernel, unwatched)
             )
 

@@ -74,9 +74,7 @@ def messages(out, code):
             if row["code"] == code]  # fmt: skip
 
 
-@pytest.mark.parametrize("native", ["1", "0"])
-def test_a_later_launch_with_an_index_out_of_bounds_is_found(tmp_path, monkeypatch, launch, native):
-    monkeypatch.setenv("KVTRACE_NATIVE", native)
+def test_a_later_launch_with_an_index_out_of_bounds_is_found(tmp_path, launch):
     chosen = torch.arange(COUNT)
     with kvtrace.capture(tmp_path):
         launch(chosen)

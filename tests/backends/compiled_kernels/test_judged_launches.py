@@ -18,12 +18,6 @@ from tests.backends import live_kernels as kernels
 from tests.support.triton_versions import TRITON
 
 
-@pytest.fixture(params=["native", "python"])
-def hot_path(request, monkeypatch):
-    monkeypatch.setenv("KVTRACE_NATIVE", "1" if request.param == "native" else "0")
-    return request.param
-
-
 @pytest.fixture
 def tensors():
     """A source of 1000 numbers, and zeros for the result."""
@@ -49,7 +43,7 @@ def test_contents_are_those_of_the_whole_storage():
     assert storage_contents(base[2:]) == base.numpy().tobytes()
 
 
-def test_a_defect_is_reported_once_and_the_kernel_is_launched(tmp_path, tensors, capsys, hot_path):
+def test_a_defect_is_reported_once_and_the_kernel_is_launched(tmp_path, tensors, capsys):
     source, result = tensors
     with kvtrace.capture(tmp_path, sanitize="warn"):
         for _ in range(3):
@@ -73,7 +67,7 @@ def test_a_defect_is_reported_once_and_the_kernel_is_launched(tmp_path, tensors,
     assert messages(tmp_path, "not-judged") == []
 
 
-def test_sanitize_raise_forbids_the_launch_of_a_call_with_a_defect(tmp_path, tensors, hot_path):
+def test_sanitize_raise_forbids_the_launch_of_a_call_with_a_defect(tmp_path, tensors):
     source, result = tensors
     with kvtrace.capture(tmp_path, sanitize="raise"):
         kernels.copy[(3,)](source, result, 768, BLOCK=256)
@@ -92,7 +86,7 @@ def test_sanitize_raise_forbids_the_launch_of_a_call_with_a_defect(tmp_path, ten
     assert messages(tmp_path, "defect") == ["call 1 of copy was not launched: out-of-bounds"]
 
 
-def test_a_call_is_judged_once_and_recorded_once(tmp_path, tensors, hot_path):
+def test_a_call_is_judged_once_and_recorded_once(tmp_path, tensors):
     source, result = tensors
     with kvtrace.capture(tmp_path, sanitize="raise"):
         for _ in range(20):

@@ -20,12 +20,10 @@ triton = pytest.importorskip("triton")
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("native", ["1", "0"], ids=["native", "twin"])
 def test_every_launch_is_recorded_with_its_kernel(
-    autotuner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, native: str
+    autotuner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heuristics = pytest.importorskip("torch._inductor.runtime.triton_heuristics")
-    monkeypatch.setenv("KVTRACE_NATIVE", native)
     original = heuristics.CachingAutotuner.run
     x, y = torch.randn(1000), torch.randn(1000)
     out, other = torch.empty(1000), torch.empty(500)
@@ -145,11 +143,9 @@ def test_the_launcher_that_inductor_picks_stays_the_same(autotuner: Any, tmp_pat
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("native", ["1", "0"], ids=["native", "twin"])
 def test_a_launch_that_measures_is_a_trial_and_a_bound_method_records_too(
-    autotuner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, native: str
+    autotuner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("KVTRACE_NATIVE", native)
     x, out = torch.randn(100), torch.empty(100)
     with kvtrace.capture(tmp_path / "out"):
         bound = autotuner.run

@@ -15,13 +15,8 @@ from kvtrace.schema.trace import open_trace
 COUNT = 1000
 
 
-@pytest.fixture(params=["native", "python"])
-def hot_path(request, monkeypatch):
-    monkeypatch.setenv("KVTRACE_NATIVE", "1" if request.param == "native" else "0")
-
-
 @pytest.fixture(params=["off", "warn"])
-def recording(request, tmp_path, hot_path):
+def recording(request, tmp_path):
     """Records what tensors hold, with and without judging."""
     with kvtrace.capture(tmp_path, sanitize=request.param) as session:
         yield session
@@ -116,7 +111,7 @@ def test_a_kernel_without_source_causes_no_error(recording, gather):
     assert asked_within_a_launch(gather, lambda: kernel.run) is len
 
 
-def test_all_kinds_of_launches_by_triton_are_inspected(tmp_path, hot_path, gather):
+def test_all_kinds_of_launches_by_triton_are_inspected(tmp_path, gather):
     with kvtrace.capture(tmp_path):
         kernel = gather.launch()
         kernel[(3, 1, 1)](gather.source, gather.chosen, gather.result, COUNT, 256)

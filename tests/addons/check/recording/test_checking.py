@@ -24,11 +24,6 @@ from tests.backends.compiled_kernels import check_kernels as kernels
 COUNT = 1000
 
 
-@pytest.fixture(params=["1", "0"], ids=["native", "python"], autouse=True)
-def hot_path(request, monkeypatch):
-    monkeypatch.setenv("KVTRACE_NATIVE", request.param)
-
-
 def storage_bytes(tensor):
     storage = tensor.untyped_storage()
     whole = torch.empty(0, dtype=torch.uint8).set_(storage)

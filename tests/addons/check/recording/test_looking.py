@@ -22,11 +22,6 @@ from tests.backends.compiled_kernels.output_kernels import launched
 COUNT = 1000
 
 
-@pytest.fixture(params=["1", "0"], ids=["native", "python"], autouse=True)
-def hot_path(request, monkeypatch):
-    monkeypatch.setenv("KVTRACE_NATIVE", request.param)
-
-
 def rows(out, table):
     trace = open_trace(out)
     assert validate(out) == []

@@ -16,12 +16,10 @@ pytestmark = pytest.mark.process
 __all__ = ["autotuner"]
 
 
-@pytest.mark.parametrize("native", ["1", "0"], ids=["native", "twin"])
 @pytest.mark.parametrize("tensors", ["index", "all"])
 def test_memory_of_selected_inductor_launches_is_recorded(
-    autotuner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, native: str, tensors: str
+    autotuner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tensors: str
 ) -> None:
-    monkeypatch.setenv("KVTRACE_NATIVE", native)
     x, y, out = torch.randn(1000), torch.randn(1000), torch.zeros(1000)
 
     def held() -> list[bytes]:
@@ -76,12 +74,10 @@ def test_only_some_programs_of_a_large_launch_are_recorded(
             assert content == b"".join(part.numpy().tobytes() for part in parts)
 
 
-@pytest.mark.parametrize("native", ["1", "0"], ids=["native", "twin"])
 @pytest.mark.parametrize("tensors", ["index", "all"])
 def test_outputs_of_inductor_launches_are_examined(
-    autotuner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, native: str, tensors: str
+    autotuner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tensors: str
 ) -> None:
-    monkeypatch.setenv("KVTRACE_NATIVE", native)
     x, y, out = torch.randn(1000), torch.randn(1000), torch.zeros(1000)
     with kvtrace.capture(tmp_path / "out", check="finite,digest,sample:2", tensors=tensors):
         for seq in range(4):

@@ -1,4 +1,4 @@
-"""Identity of a launch's call in Python: kernel, grid, and the exact metadata of each argument.
+"""What tells calls apart, in Python, to which the hot path is held: kernel, grid, and arguments.
 
 It is a tuple of values and types, never the `id` of an object that may die: kernels are numbered,
 and a number is forgotten when its kernel dies. Example: `add[(8,)](x, 1024)` with kernel number 3
