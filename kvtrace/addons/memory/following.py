@@ -11,6 +11,7 @@ memory of the host, is *unknown*.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from copy import copy
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -39,24 +40,6 @@ class _Step(NamedTuple):
     storage: CallStorage
     place: Place
     reads: Reads
-
-
-class _Unwritten(NamedTuple):
-    """Reads by an operator of memory that may not have been written.
-
-    `given`: the last kernel that was given it or, of a copy, the memory that it was made of.
-    `birth`: the origin of that memory, as in `Spoiling`.
-    """
-
-    state: State
-    given: Place | None
-    birth: Birth | None
-
-    @staticmethod
-    def of(life: Life) -> _Unwritten:
-        """Return the memory of a storage."""
-        birth = life.state.birth_of(life.state.unwritten, life.birth)
-        return _Unwritten(life.state, life.given or life.source, birth)
 
 
 class Leftover(Struct, frozen=True):
@@ -107,9 +90,7 @@ class Follower:
             self.launch_steps[seq] = steps
         self._moved: dict[tuple[Effect, int, int], Effect] = {}
         self._anywheres: dict[tuple[int, str], Effect] = {}
-        self._spoilings: dict[
-            tuple[int, tuple[tuple[int, State], ...], Birth | None], dict[int, Spoiling]
-        ] = {}
+        self._spoilings: dict[tuple[object, ...], dict[int, Spoiling]] = {}
         self._copies: dict[tuple[Uses, State, Birth, int | None], Mapping[Effect, Spoiling]] = {}
         self._placings: dict[tuple[Spoiling, int | None, int], Spoiling] = {}
         self._uses: dict[int, list[TensorUse]] = {}
@@ -321,8 +302,8 @@ class Follower:
         if not operator.is_torchs:
             self._operate_around(operator, event)
             return
-        unwritten: dict[int, _Unwritten] = {}
-        unwritten_of_host: dict[int, _Unwritten] = {}
+        unwritten: dict[int, Life] = {}
+        unwritten_of_host: dict[int, Life] = {}
         written: list[tuple[Life, int]] = []
         written_of_host: list[tuple[Life, int]] = []
         for position, offset_bytes, size, is_of_host, birth, is_moved, effect, place in uses:
@@ -335,7 +316,7 @@ class Follower:
                     # a number of Python's is a tensor without an axis that nothing made
                     is_number = not operator.tensors[position].shape and life.birth.row < 0
                     if effect.may_read and not life.state.whole and not is_number:
-                        unwritten_of_host[position] = _Unwritten.of(life)
+                        unwritten_of_host[position] = copy(life)
                     if effect.may_write:
                         life.state, _ = life.state.step(effect)
                         written_of_host.append((life, position))
@@ -347,7 +328,7 @@ class Follower:
             if effect is None:
                 continue
             if effect.may_read and not life.state.whole:
-                unwritten[position] = _Unwritten.of(life)
+                unwritten[position] = copy(life)
             if is_moved:
                 life.is_read = True  # what is moved is judged where it is used; the host uses it
                 continue
@@ -373,7 +354,7 @@ class Follower:
         What it was to write and nothing inside of it wrote, code wrote that kvtrace does not see.
         """
         self._note_undeclared(operator, event)
-        unwritten: dict[int, _Unwritten] = {}
+        unwritten: dict[int, Life] = {}
         written: list[tuple[Life, int]] = []
         for index, (tensor, address) in enumerate(operator.placed(event)):
             effect = operator.effects.writes[index]
@@ -381,7 +362,7 @@ class Follower:
             life = self.lives.at(begin, tensor.storage_bytes)
             if effect is None:
                 if tensor.role == "read" and life is not None and not life.state.whole:
-                    unwritten[index] = _Unwritten.of(life)
+                    unwritten[index] = copy(life)
             elif tensor.is_of_host and tensor.storage_bytes:
                 self._of_host(begin, tensor.storage_bytes, event.time)
             elif tensor.storage_bytes and (life is None or life.written < event.begin):
@@ -411,23 +392,32 @@ class Follower:
         self,
         operator_id: int,
         operator: Operator,
-        unwritten: Mapping[int, _Unwritten],
+        unwritten: Mapping[int, Life],
         written: Sequence[tuple[Life, int]],
     ) -> None:
-        """Note what an operator makes of memory that may not have been written, by its tensors."""
+        """Note what an operator makes of memory that may not have been written, by its tensors.
+
+        `unwritten` are copies of storages as they were before it.
+        """
         states = {index: source.state for index, source in unwritten.items()}
         for state in states.values():
             self.carried.update(state.spoilings)
-        births = [source.birth for source in unwritten.values() if source.state.unwritten]
-        key = operator_id, tuple(states.items()), births[0] if births else None
+        births = (
+            source.state.birth_of(source.state.unwritten, source.birth)
+            for source in unwritten.values()
+            if source.state.unwritten
+        )
+        birth = next(births, None)
+        key = operator_id, tuple(states.items()), birth
         spoilings = self._spoilings.get(key)
         if spoilings is None:
             made = made_of(operator.name, operator.tensors, operator.effects, states)
             spoilings = self._spoilings[key] = {
-                index: replace(spoiled, birth=key[2]) for index, spoiled in made.items()
+                index: replace(spoiled, birth=birth) for index, spoiled in made.items()
             }
         writers = (
-            next(iter(self.writers(source.state)), source.given) for source in unwritten.values()
+            next(iter(self.writers(source.state)), source.given or source.source)
+            for source in unwritten.values()
         )
         source = next((writer for writer in writers if writer is not None), None)
         for life, index in written:

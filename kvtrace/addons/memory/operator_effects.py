@@ -330,7 +330,8 @@ def _effect(
     if base in _SHAPES_ONLY and (tensor.role == "written" or base in UNINITIALIZED):
         return None
     if tensor.role == "created":
-        return _writing(tensor.bytes)
+        is_of_file = base in SHARING  # the whole storage, of which a tensor may have a part
+        return _writing(ByteRanges.of(0, tensor.storage_bytes) if is_of_file else tensor.bytes)
     if base in _WRITING_SOME:
         adds = base in _ACCUMULATING or "reduce" in overload
         doing = "may change" if adds else "writes"

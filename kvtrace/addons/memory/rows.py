@@ -70,8 +70,7 @@ class Rows:
                 if row is not None:
                     self._used.update(unwritten.reading.spoilings)
                     read = unwritten.reading.unwritten
-                    source = unwritten.state.birth_of(read, unwritten.birth)
-                    yield self._judged(row, unwritten.birth, source, unwritten.count)
+                    yield self._judged(row, unwritten.birth, unwritten.state, read, unwritten.count)
             undisputed = None if reads.unwritten else self._undisputed(place, reads)
             if undisputed is not None:
                 yield JudgedRow(undisputed)
@@ -80,8 +79,8 @@ class Rows:
         if written:
             yield JudgedRow(self._operators(written))
         for place, leftover in self._follower.leftovers.items():
-            source = leftover.state.birth_of(leftover.state.unwritten, leftover.birth)
-            yield self._judged(self._leftover(place, leftover), leftover.birth, source)
+            row, state = self._leftover(place, leftover), leftover.state
+            yield self._judged(row, leftover.birth, state, state.unwritten)
         for place, writer in self._follower.undeclared.items():
             yield JudgedRow(self._undeclared(place, writer))
         unused = self._follower.spoiled - self._used - self._follower.carried
@@ -93,15 +92,15 @@ class Rows:
         severity = RULES[verdict.rule]["severity"]
         return row_of(verdict, call, self._stacks, severity)  # type: ignore[arg-type]
 
-    def _judged(self, row: _Row, birth: Birth, source: Birth | None, reads: int = 0) -> JudgedRow:
-        """Return a row with its line; those on storages of other origins are other findings.
-
-        `source` is the origin of the unwritten values in the storage, None if it is not known.
-        """
+    def _judged(
+        self, row: _Row, birth: Birth, state: State, unwritten: ByteRanges, reads: int = 0
+    ) -> JudgedRow:
+        """Return a row with its line; those on storages of other origins are other findings."""
         identity = f"{row['finding_id']} {self._places.birth(birth)}"
         row["finding_id"] = _id_of(identity)
         line = ""
         if row["verdict"] == "violation":
+            source = state.birth_of(unwritten, birth)
             line = "" if source is None else self._places.allocated_at(source)
             row["other_stack_id"] = self._stacks.add(self._places.birth_frames(source or birth))
         return JudgedRow(row, line, reads)

@@ -8,7 +8,6 @@ from itertools import dropwhile
 from typing import Any, Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from kvtrace.addons.memory.carried_values import CarriedValues, Uses, foreign_values
 from kvtrace.addons.memory.effects import StorageEffect, depends_on_contents, effects_of
@@ -25,7 +24,6 @@ from kvtrace.addons.memory.states import Effect
 from kvtrace.evaluate import TensorArgument
 from kvtrace.figures.lines import is_plumbing, place_of
 from kvtrace.ir.locations import Frame
-from kvtrace.metrics.byte_ranges import ByteRanges
 from kvtrace.recorded_calls.recorded import Call, KnownLaunches, UnreadyCall, calls_of
 from kvtrace.schema.trace import Run, Trace
 
@@ -280,21 +278,9 @@ def _operator(row: Mapping[str, Any], stacks: Mapping[int, Within]) -> Operator:
     name = row["name"] or "?"
     is_sharing = _base(name) in SHARING
     within = stacks.get(row["stack_id"]) if is_sharing else None
-    is_of_file = within == "load"
-    tensors = tuple(
-        _operator_tensor(tensor, is_sharing and not is_of_file) for tensor in row["tensors"] or ()
-    )
-    effects = operator_effects(name, tensors)
-    if is_of_file:  # the whole storage, of which a tensor may have a part
-        whole = [ByteRanges.of(0, tensor.storage_bytes) for tensor in tensors]
-        effects = replace(
-            effects,
-            effects=tuple(
-                Effect(writes=all_of_it, may_write=all_of_it) if tensor.role == "created" else None
-                for tensor, all_of_it in zip(tensors, whole, strict=True)
-            ),
-        )
-    return Operator(name, tensors, effects, row["stack_id"], within)
+    is_viewing = is_sharing and within != "load"
+    tensors = tuple(_operator_tensor(tensor, is_viewing) for tensor in row["tensors"] or ())
+    return Operator(name, tensors, operator_effects(name, tensors), row["stack_id"], within)
 
 
 def _operator_tensor(row: Mapping[str, Any], is_sharing: bool) -> OperatorTensor:

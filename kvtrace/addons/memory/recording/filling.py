@@ -85,11 +85,13 @@ def _filling(make: Callable[..., Any], fill: _Fill, name: str) -> Callable[..., 
     torch = fill.torch
 
     def made(*args: Any, **kwargs: Any) -> Any:
-        is_fresh = not (name in _KEEPING and _KEEPING[name](args))
+        is_kept = name in _KEEPING and _KEEPING[name](args)
         tensor = make(*args, **kwargs)
-        if not is_fresh:
-            return tensor
-        if torch.compiler.is_compiling() or torch._guards.TracingContext.try_get() is not None:
+        if (
+            is_kept
+            or torch.compiler.is_compiling()
+            or torch._guards.TracingContext.try_get() is not None
+        ):
             # Filling would be traced. Compiled code allocates by `_OF_GENERATED_CODE` when it runs.
             return tensor
         if type(tensor) is torch.Tensor and not tensor.is_meta:
