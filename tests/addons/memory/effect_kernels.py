@@ -501,3 +501,14 @@ def most_printed(x, out, n, BLOCK: tl.constexpr):
     most = tl.max(tl.load(x + tl.arange(0, BLOCK)), 0)
     tl.device_print("most", most)
     tl.store(out, most, mask=n < 0)
+
+
+@triton.jit
+def list_of_nodes(following, values, out, n, END: tl.constexpr):
+    """A list that ends at a node, or after n nodes."""
+    node, total = 0, 0.0
+    for _ in range(n):
+        is_node = node != END
+        total += tl.load(values + node, mask=is_node, other=0.0)
+        node = tl.load(following + node, mask=is_node, other=END)
+    tl.store(out, total)

@@ -244,3 +244,18 @@ def test_a_copy_of_a_copy_in_one_launch_leaves_open_what_is_used(kernel):
 
     effect, _, _ = used_effect(Boxing(call), source)
     assert (effect.reads, effect.may_read) == (ByteRanges(), elements((0, 16)))
+
+
+@pytest.mark.parametrize(("nodes", "n"), [([3, 5, 7], 4), ([3, 5, -1], 9)])
+def test_what_follows_the_last_node_of_a_list_is_not_surely_used(nodes, n):
+    following = torch.full((8,), 6, dtype=torch.int32)
+    following[[0, 3, 5]] = torch.tensor(nodes, dtype=torch.int32)
+    call = call_of(
+        kernels.list_of_nodes, (1,),
+        {"following": following, "values": torch.ones(8), "out": torch.ones(1), "n": n},
+        {"END": -1},
+    )  # fmt: skip
+    for source in effects_of(call).storages[:2]:
+        used, _, _ = used_effect(Boxing(call), source)
+
+        assert not used.reads & ByteRanges.of(4 * 7, 4 * 8)
