@@ -5,6 +5,7 @@ The maximum of zeros is +0 if any is, their minimum -0 if any is, and their sum 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -63,21 +64,10 @@ def _signed_zeros(function: Any, left: Array, right: Array) -> Array:
     return np.where(zeros, np.copysign(result.dtype.type(0), np.where(negative, -1, 1)), result)
 
 
-def larger_number(left: Array, right: Array) -> Array:
-    """Return the maximum, the number where one operand is NaN."""
-    return _signed_zeros(np.fmax, left, right)
+larger_number = partial(_signed_zeros, np.fmax)
+smaller_number = partial(_signed_zeros, np.fmin)
+"""Extremes that are the number where one operand is NaN."""
 
-
-def smaller_number(left: Array, right: Array) -> Array:
-    """Return the minimum, the number where one operand is NaN."""
-    return _signed_zeros(np.fmin, left, right)
-
-
-def maximum(left: Array, right: Array) -> Array:
-    """Return the maximum, NaN where an operand is NaN."""
-    return _signed_zeros(np.maximum, left, right)
-
-
-def minimum(left: Array, right: Array) -> Array:
-    """Return the minimum, NaN where an operand is NaN."""
-    return _signed_zeros(np.minimum, left, right)
+maximum = partial(_signed_zeros, np.maximum)
+minimum = partial(_signed_zeros, np.minimum)
+"""Extremes that are NaN where an operand is NaN."""
