@@ -13,7 +13,7 @@ from kvtrace.evaluate.dialects import load_dialects
 from kvtrace.evaluate.dialects.arith_fused import FusedSum, fused_sums, moved
 from kvtrace.evaluate.errors import TooLarge, UnsupportedOp
 from kvtrace.evaluate.known import KnownValues
-from kvtrace.evaluate.lifetimes import dying_values
+from kvtrace.evaluate.lifetimes import dying_values, stored_next
 from kvtrace.evaluate.registry import (
     ELEMENTWISE,
     FACTORED,
@@ -25,8 +25,10 @@ from kvtrace.evaluate.registry import (
 )
 from kvtrace.evaluate.rounding import rounding_to
 from kvtrace.evaluate.scope import Scope
-from kvtrace.evaluate.types import TOKEN, ValueType, element_of, value_type
+from kvtrace.evaluate.sums import nests
+from kvtrace.evaluate.types import TOKEN, ValueType, value_type
 from kvtrace.evaluate.values import Sum, Unknown, constant_sum, to_array, unknown_of
+from kvtrace.evaluate.windows import cropped
 from kvtrace.ir import Block, Module, Op
 from kvtrace.ir import Value as IRValue
 from kvtrace.ir.model import attribute, once_per_module
@@ -39,6 +41,9 @@ if TYPE_CHECKING:
 
 _LARGEST_TENSOR = 1 << 20
 """The most elements of a tensor: the limit of Triton's compiler."""
+
+_LARGE = 1 << 17
+"""The elements of a result that are copied for longer than it takes to find their memory."""
 
 _OF_ONE_SHAPE = (
     named(lambda row: row.kind is Kind.ELEMENTWISE)
@@ -205,6 +210,8 @@ class Compiler:
             step = _factored_step(factor, extra, slots, types[0], op.results[0].id)
         else:
             step = _array_step(function, slots, types, op.results[0].id)
+            if self.instrument is None:
+                step = _into_memory(op, self.module, meaning.function, step)
         fused = None if self.instrument else fused_sums(self.module).get(op.index)
         if fused is not None:
             step = _fused_step(fused, step, op.results[0].id)
@@ -298,36 +305,17 @@ def array_function(
     op: Op, meaning: Elementwise, result_type: ValueType, extra: list[Any]
 ) -> Callable[..., Any]:
     """Return a function of operand arrays that rounds to the result's dtype."""
-    function = meaning.function
-    dtype = result_type.element.value
-    rounding = None if op.name in ROUNDED else rounding_to(result_type.element)
-    if op.name in TYPED:
-        return partial(_typed_values, function, tuple(extra), result_type.element.name, rounding)
-    return partial(_plain_values, function, tuple(extra), dtype, rounding)
+    element = result_type.element
+    rounding = None if op.name in ROUNDED else rounding_to(element)
+    last = (element,) if op.name in TYPED else ()
 
+    def rounded(*arrays: Any) -> Any:
+        result = meaning.function(*extra, *arrays, *last)
+        if rounding is not None:
+            return rounding(result)
+        return result if result.dtype == element.value else result.astype(element.value)
 
-def _plain_values(
-    function: Callable[..., Any],
-    extra: tuple[Any, ...],
-    dtype: np.dtype[Any],
-    rounding: Callable[[Any], Any] | None,
-    *arrays: Any,
-) -> Any:
-    result = function(*extra, *arrays)
-    if rounding is not None:
-        return rounding(result)
-    return result if result.dtype == dtype else result.astype(dtype)
-
-
-def _typed_values(
-    function: Callable[..., Any],
-    extra: tuple[Any, ...],
-    element: str,
-    rounding: Callable[[Any], Any] | None,
-    *arrays: Any,
-) -> Any:
-    result = function(*extra, *arrays, element_of(element))
-    return result if rounding is None else rounding(result)
+    return rounded
 
 
 TYPED: set[str] = set()
@@ -358,6 +346,37 @@ def _array_step(
         values[result] = function(*operands)
 
     return step
+
+
+def _into_memory(op: Op, module: Module, function: Any, step: Step) -> Step:
+    """Return a step that computes floats of a ufunc where the next op, a store, would copy them.
+
+    It computes what is stored alone, with the same bits; where that is no view, it is `step`.
+    """
+    store, result = stored_next(op, module), op.results[0].id
+    if store is None or not isinstance(function, np.ufunc):
+        return step
+    slots, type_ = slots_of(op.operands), value_type(op.results[0].type)
+    dtype = type_.element.value
+
+    def into_memory(values: list[Any], scope: Scope) -> None:
+        if scope.programs * type_.size < _LARGE:
+            step(values, scope)
+            return
+        view, box = scope.launch.memory.stored_view(store, values, scope)
+        operands = [values[slot] for slot in slots]
+        if (
+            view is not None
+            and view.dtype == dtype
+            and all(type(array) is np.ndarray and array.dtype == dtype for array in operands)
+        ):
+            inside = [array if box is None else cropped(array, box) for array in operands]
+            if all(nests(array.shape, view.shape) for array in inside):
+                values[result] = function(*inside, out=view)
+                return
+        step(values, scope)
+
+    return into_memory
 
 
 def _fused_step(fused: FusedSum, plain: Step, result: int) -> Step:

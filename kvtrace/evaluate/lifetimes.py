@@ -5,6 +5,9 @@ from __future__ import annotations
 from kvtrace.evaluate.dialects.arith_fused import fused_sums
 from kvtrace.ir import Module, Op
 from kvtrace.ir.model import once_per_module
+from kvtrace.ir.ops import named
+
+_STORES = named(lambda row: row.group == "tt_memory" and row.effect == "store")
 
 
 @once_per_module
@@ -29,3 +32,10 @@ def dying_values(op: Op, module: Module) -> frozenset[int]:
         and users[value.id][-1] is op
         and all(user.block is op.block for user in users[value.id])
     )
+
+
+def stored_next(op: Op, module: Module) -> Op | None:
+    """Return the store that is the next op and the only user of an op's result, or None."""
+    users = _users(module).get(op.results[0].id, [])
+    is_next = [(user.index, user.name in _STORES) for user in users] == [(op.index + 1, True)]
+    return users[0] if is_next else None

@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.evaluate.arguments import NOTHING, Storage, TensorArgument
+from kvtrace.evaluate.arguments import Storage, TensorArgument
 from kvtrace.evaluate.elements import Reach, read_box, read_lanes
 from kvtrace.evaluate.errors import UnknownAddress
 from kvtrace.evaluate.known import Key, KnownValues
 from kvtrace.evaluate.observe import AccessKind
-from kvtrace.evaluate.registry import place, unsupported
-from kvtrace.evaluate.reports import report_unknown_address
-from kvtrace.evaluate.requests import Request, check_bounds
+from kvtrace.evaluate.registry import unsupported
+from kvtrace.evaluate.reports import report_unknown_address, unknown_address
+from kvtrace.evaluate.requests import Request, check_bounds, touches_nothing, values_outside
 from kvtrace.evaluate.rounding import from_memory, to_memory
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.sums import both, factors_of, mask_of
-from kvtrace.evaluate.types import ElementType, ValueType
+from kvtrace.evaluate.types import ElementType, ValueType, value_type
 from kvtrace.evaluate.values import (
     Array,
     Pointer,
@@ -34,9 +34,11 @@ from kvtrace.evaluate.values import (
     unknown_of,
 )
 from kvtrace.evaluate.windows import (
+    Box,
     Window,
     box_of,
     cropped,
+    leading_full,
     read_window,
     window_of,
     write_masked,
@@ -45,6 +47,8 @@ from kvtrace.evaluate.windows import (
 from kvtrace.ir import Op
 
 _REMEMBERED_WINDOWS = 256
+_LARGE_MASK = 1 << 16
+"""The lanes of a mask that are copied for longer than their programs take as two chunks."""
 
 
 class Memory:
@@ -87,7 +91,7 @@ class Memory:
             return self._read(self._arguments[pointer.argument], type_, reach, other)
         if isinstance(pointer, PointerChoice):
             return self._load_choice(op, scope, pointer, mask, other, type_)
-        if _touches_nothing(pointer, mask):
+        if touches_nothing(pointer, mask):
             zero = np.zeros((1,) * (len(type_.shape) + 1), type_.element.value)
             return zero if other is None else other
         request = self._request(op, "load", scope, pointer, mask, type_)
@@ -104,7 +108,7 @@ class Memory:
         if guarded is request:
             return self._read_kept(request, other, key, (pointer, mask))
         # Lanes out of bounds have the `outside` numbers, masked-off lanes `other`.
-        outside = _values_outside(request)
+        outside = values_outside(request)
         values = self._read_kept(guarded, outside, None, ())
         if request.mask is None or (other is None and outside is None):
             return values
@@ -129,7 +133,7 @@ class Memory:
             for option, lanes in self._choice_parts(pointer, mask):
                 self.store(op, scope, option, value, lanes, type_)
             return
-        if _touches_nothing(pointer, mask):
+        if touches_nothing(pointer, mask):
             return
         request = self._request(op, "store", scope, pointer, mask, type_)
         if isinstance(request, Unknown):
@@ -145,7 +149,7 @@ class Memory:
         self.version += 1
         reach = self.write(request, value)
         if unguarded is request and reach is not None:
-            self._keep_reach(key, (pointer, mask), reach)
+            self._keep_reach(key, (pointer, mask), reach, scope)
 
     def atomic(
         self,
@@ -168,7 +172,7 @@ class Memory:
                 for option, lanes in self._choice_parts(pointer, mask)
             )
             return unknown_of((if_true, if_false)) or np.where(pointer.condition, if_true, if_false)
-        if _touches_nothing(pointer, mask):
+        if touches_nothing(pointer, mask):
             return np.zeros((1,) * (len(type_.shape) + 1), type_.element.value)
         request = self._request(op, "atomic", scope, pointer, mask, type_)
         if isinstance(request, Unknown):
@@ -195,7 +199,7 @@ class Memory:
         if before.tobytes() != flat[index].tobytes():
             self.version += 1
         result = np.zeros(offsets.shape, element.value)
-        outside = None if unchecked is request else _values_outside(unchecked)
+        outside = None if unchecked is request else values_outside(unchecked)
         if outside is not None:
             result = np.where(unchecked.lane_mask(), outside, result)
         if old is not None:
@@ -213,7 +217,7 @@ class Memory:
         target = pointer if isinstance(pointer, Pointer) else Pointer(None, Unknown(frozenset()))
         unknown = unknown_of((target.offset, pointer))
         if target.argument is None and self.complete:
-            raise UnknownAddress(_unknown_address(op, scope, target.offset, mask))
+            raise UnknownAddress(unknown_address(op, scope, target.offset, mask))
         if target.argument is None and unknown is None:
             unknown = Unknown(frozenset({self._reason_for_address()}))
         if unknown is not None or not isinstance(target.offset, Sum) or target.argument is None:
@@ -377,7 +381,7 @@ class Memory:
         reach = self._reach(request, start)
         if reach is None:
             return self._read_unaligned(request, other)
-        self._keep_reach(key, operands, reach)
+        self._keep_reach(key, operands, reach, request.scope)
         return self._read(request.tensor, request.type_, reach, other)
 
     def _known_reach(
@@ -396,10 +400,18 @@ class Memory:
         entry = self.known.results.get(key)
         return key, None if entry is None else entry[0]
 
-    def _keep_reach(self, key: Key | None, operands: tuple[Any, ...], reach: Reach) -> None:
-        known = self.known
-        if known is not None and key is not None and all(map(known.holds, operands)):
-            known.keep(key, reach, operands)
+    def _keep_reach(
+        self, key: Key | None, operands: tuple[Any, ...], reach: Reach, scope: Scope
+    ) -> None:
+        """Keep known elements; and the first programs, if they have all lanes and others not."""
+        known, line, active = self.known, scope.linear, reach.active
+        if known is None or key is None or not all(map(known.holds, operands)):
+            return
+        known.keep(key, reach, operands)
+        if active is not None and active.size >= _LARGE_MASK and known.holds(line):
+            full = leading_full(reach.window, active)
+            if 0 < full < len(line):
+                known.once(("full", id(line)), lambda: line[:full], line)
 
     def _read(self, tensor: TensorArgument, type_: ValueType, reach: Reach, other: Any) -> Array:
         """Return elements in the storage; `other`, or zero if None, in masked-off lanes."""
@@ -424,6 +436,23 @@ class Memory:
         fill = 0 if other is None else other
         return np.where(mask[..., 0], values, fill).astype(element.value, copy=False)
 
+    def stored_view(
+        self, store: Op, values: list[Any], scope: Scope
+    ) -> tuple[Array | None, Box | None]:
+        """Return the elements that a store sets, None unless known and one view, and their box."""
+        type_, mask = value_type(store.operand("value").type), store.optional("mask")
+        pointer, lanes = (
+            values[store.operand("pointer").id],
+            None if mask is None else values[mask.id],
+        )
+        _, reach = self._known_reach(store, scope, pointer, lanes)
+        if reach is None or reach.active is not None or not isinstance(reach.window.base, int):
+            return None, None
+        if reach.box is not None and reach.box.is_empty:
+            return None, None
+        flat, _ = self._elements(self._arguments[pointer.argument], type_.element)
+        return read_window(flat, reach.window, len(type_.shape) + 1, copy=False), reach.box
+
     def write(self, request: Request, values: Array) -> Reach | None:
         """Store values at a request's active lanes, which must lie inside the storage.
 
@@ -446,7 +475,9 @@ class Memory:
         if box is not None:
             if box.is_empty:
                 return
-            stored, shape = cropped(stored, box), box.extents
+            shape = box.extents
+            if stored.shape[1:] != shape:  # else cropped already, or the same inside
+                stored = cropped(stored, box)
         if reach.active is None:
             write_window(flat, reach.window, len(shape) + 1, stored)
         else:
@@ -458,40 +489,6 @@ class Memory:
         size = stored.dtype.itemsize
         lanes = np.ascontiguousarray(np.broadcast_to(stored, index.shape)[mask])
         data[index[mask][:, None] + np.arange(size)] = lanes.view(np.uint8).reshape(-1, size)
-
-
-def _values_outside(request: Request) -> Array | None:
-    """Return the number that each lane reads if it lies outside its storage; None: zero."""
-    outside, element = request.tensor.outside, request.type_.element
-    if outside is NOTHING:
-        return None
-    numbers = outside.at(request.lane_bytes() // element.bytes)
-    return (numbers % 2 if element.value.kind == "b" else numbers).astype(element.value)
-
-
-def _touches_nothing(pointer: Any, mask: Any) -> bool:
-    """Return whether an access has no active lane and its pointer no argument."""
-    if mask is None or isinstance(mask, Unknown):
-        return False
-    if not isinstance(pointer, Pointer) or pointer.argument is not None:
-        return False
-    return mask is False or (mask is not True and not conjunction(factors_of(mask)).any())
-
-
-def _unknown_address(op: Op, scope: Scope, offset: Sum | Unknown, mask: Any) -> str:
-    """Return the message for an access into no argument, with the first lane's address."""
-    shown = ""
-    if isinstance(offset, Sum):
-        addresses = np.asarray(sum_of_terms(offset))
-        if mask is not None and not isinstance(mask, Unknown):
-            addresses, active = np.broadcast_arrays(addresses, conjunction(factors_of(mask)))
-            addresses = addresses[active]
-        shown = f", {int(addresses.reshape(-1)[0]):#x},"
-    return (
-        f"the address{shown} of {op.name!r} at {place(op)} in kernel {scope.launch.kernel!r} comes "
-        "from no tensor argument (it is a pointer made from an integer, or loaded from memory) and "
-        "lies in no tensor on the CPU that the program holds; kvtrace cannot execute such an access"
-    )
 
 
 def _all_multiples(offset: Sum, size: int) -> bool:

@@ -15,11 +15,13 @@ from kvtrace.evaluate.observe import (
     LaneRanges,
     OutOfBounds,
 )
+from kvtrace.evaluate.registry import place
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.sums import factors_of
 from kvtrace.evaluate.types import ValueType
 from kvtrace.evaluate.values import (
     Array,
+    Sum,
     Unknown,
     conjunction,
     constant_sum,
@@ -159,3 +161,19 @@ def _report_defect(
     )
     for observer in scope.launch.defect_observers:
         observer.out_of_bounds(defect)
+
+
+def unknown_address(op: Op, scope: Scope, offset: Sum | Unknown, mask: Any) -> str:
+    """Return the message for an access into no argument, with the first lane's address."""
+    shown = ""
+    if isinstance(offset, Sum):
+        addresses = np.asarray(sum_of_terms(offset))
+        if mask is not None and not isinstance(mask, Unknown):
+            addresses, active = np.broadcast_arrays(addresses, conjunction(factors_of(mask)))
+            addresses = addresses[active]
+        shown = f", {int(addresses.reshape(-1)[0]):#x},"
+    return (
+        f"the address{shown} of {op.name!r} at {place(op)} in kernel {scope.launch.kernel!r} comes "
+        "from no tensor argument (it is a pointer made from an integer, or loaded from memory) and "
+        "lies in no tensor on the CPU that the program holds; kvtrace cannot execute such an access"
+    )

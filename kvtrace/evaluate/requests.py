@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kvtrace.evaluate.arguments import TensorArgument
+from kvtrace.evaluate.arguments import NOTHING, TensorArgument
 from kvtrace.evaluate.lane_ranges import loose_extremes, ranges_of
 from kvtrace.evaluate.observe import AccessKind, LaneRanges
 from kvtrace.evaluate.reports import report_access, report_defects
@@ -17,6 +17,7 @@ from kvtrace.evaluate.sums import both, factors_of
 from kvtrace.evaluate.types import ValueType
 from kvtrace.evaluate.values import (
     Array,
+    Pointer,
     Sum,
     Unknown,
     conjunction,
@@ -89,6 +90,24 @@ def _ranges(request: Request) -> LaneRanges:
         if len(latest) > _MOST_LATEST:
             del latest[next(iter(latest))]
     return latest[key][0]
+
+
+def values_outside(request: Request) -> Array | None:
+    """Return the number that each lane reads if it lies outside its storage; None: zero."""
+    outside, element = request.tensor.outside, request.type_.element
+    if outside is NOTHING:
+        return None
+    numbers = outside.at(request.lane_bytes() // element.bytes)
+    return (numbers % 2 if element.value.kind == "b" else numbers).astype(element.value)
+
+
+def touches_nothing(pointer: Any, mask: Any) -> bool:
+    """Return whether an access has no active lane and its pointer no argument."""
+    if mask is None or isinstance(mask, Unknown):
+        return False
+    if not isinstance(pointer, Pointer) or pointer.argument is not None:
+        return False
+    return mask is False or (mask is not True and not conjunction(factors_of(mask)).any())
 
 
 def check_bounds(request: Request) -> Request:

@@ -6,6 +6,8 @@ import weakref
 
 import numpy as np
 import torch
+import triton
+import triton.language as tl
 
 from corpus.kernels import basic
 from kvtrace.evaluate import Storage, TensorArgument, evaluate, parsed
@@ -71,3 +73,99 @@ def peak_of_sums(number):
 
 def test_a_value_is_freed_after_its_last_use():
     assert peak_of_sums(12) < peak_of_sums(2) + 4 * (1 << 16)
+
+
+@triton.jit
+def chained(x, out, again, low, high, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    row = tl.program_id(0) * BLOCK
+    inside = (lanes >= low) & (lanes < high)
+    value = tl.load(x + row + lanes)
+    doubled = value + value
+    column = doubled[:, None]
+    shifted = doubled * 3.0
+    kept = tl.sum(column, axis=1)
+    tl.store(again + row + lanes, kept)
+    tl.store(out + row + lanes, shifted - doubled, mask=inside)
+
+
+@triton.jit
+def next_of_each(x, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.store(x + 1 + lanes, tl.load(x + lanes) + 1.0)
+
+
+@triton.jit
+def halves(x, out, BLOCK: tl.constexpr):
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + lanes, tl.load(x + lanes) * 0.5)
+
+
+def launches(kernel, constexprs, scalars=(), **tensors):
+    """Return a function that launches a kernel over its tensors' rows."""
+    types = dict.fromkeys(tensors, "*fp32") | {name: "i32" for name, _ in scalars}
+    ordered = {name: types[name] for name in kernel.arg_names if name in types}
+    signature = ordered | dict.fromkeys(constexprs, "constexpr")
+    module = parse(compile_generic(kernel, signature, constexprs))
+    arguments = bind(kernel, {**tensors, **dict(scalars)})
+    return lambda programs, **more: evaluate(module, arguments, (programs,), **more)
+
+
+def test_values_that_are_used_twice_are_stored_as_computed():
+    """Operands stay as they are, also those that are views; a box of lanes is cut once."""
+    x, out, again = torch.randn(128, 1024), torch.zeros(128, 1024), torch.zeros(128, 1024)
+    before = x.clone()
+    launch = launches(
+        chained, {"BLOCK": 1024}, (("low", 5), ("high", 700)), x=x, out=out, again=again
+    )
+    for _ in range(3):  # from the second launch on, elements of stores are known
+        launch(128)
+        assert torch.equal(x, before)
+        assert torch.equal(again, 2 * x)
+        assert torch.equal(out[:, 5:700], (x + x)[:, 5:700] * 3 - (x + x)[:, 5:700])
+        assert not out[:, :5].any()
+        assert not out[:, 700:].any()
+        out.zero_()
+
+
+def test_a_store_over_its_own_operands_reads_them_first():
+    x = torch.arange(131073, dtype=torch.float32)
+    launch = launches(next_of_each, {"BLOCK": 131072}, x=x)
+    expected = x.clone()
+    for _ in range(3):
+        expected[1:] = expected[:-1] + 1
+        launch(1)
+        assert torch.equal(x, expected)
+
+
+def test_what_the_next_op_stores_takes_no_memory():
+    x, out = torch.randn(128 * 1024), torch.zeros(128 * 1024)
+    launch = launches(halves, {"BLOCK": 1024}, x=x, out=out)
+    launch(128)
+    tracemalloc.start()
+    launch(128)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.5 * x.nbytes
+
+
+@triton.jit
+def masked_halves(x, out, n, BLOCK: tl.constexpr):
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + lanes, tl.load(x + lanes, mask=lanes < n) * 0.5, mask=lanes < n)
+
+
+def test_programs_without_masked_off_lanes_are_not_copied_for_one_that_has_some():
+    n = 200 * 1024 + 5
+    x, out = torch.randn(n), torch.zeros(n + 1024)
+    launch = launches(masked_halves, {"BLOCK": 1024}, [("n", n)], x=x, out=out)
+    for _ in range(3):
+        launch(201)
+        assert torch.equal(out[:n], x * 0.5)
+        assert not out[n:].any()
+        out.zero_()
+    tracemalloc.start()
+    launch(201)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.5 * x.nbytes
