@@ -6,25 +6,29 @@ depend on no contents.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from functools import partial
-from math import nan, prod
+from functools import cached_property, partial
+from math import inf, nan, prod
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from msgspec import Struct
 
-from kvtrace.evaluate import Argument, Storage, TensorArgument
+from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument
 from kvtrace.evaluate.arguments import with_storages
 from kvtrace.evaluate.instrument import Instrument
-from kvtrace.evaluate.types import value_type
+from kvtrace.evaluate.rounding import from_memory, to_memory
+from kvtrace.evaluate.types import ElementType, value_type
 from kvtrace.evaluate.values import Unknown, full_array
 from kvtrace.ir import Op
+from kvtrace.ir.feeding import feeding_values
+from kvtrace.ir.flow import constant_of
 from kvtrace.ir.memory_sites import memory_sites
 from kvtrace.ir.ops import ELEMENTWISE, KINDS, Kind, mask_of
 from kvtrace.ir.types import Type
 from kvtrace.symbolic.taint import leaves_lanes, limited_operand, undefined_cause
+from kvtrace.symbolic.terms import signed_range
 from kvtrace.text import listed
 from kvtrace.verdicts.replaying import (
     WITNESS_LANES,
@@ -49,7 +53,12 @@ _PATTERN_BYTES: Final = 1 << 26
 _SCATTERED: Final = None
 """Marks a fill with a different number in every lane of every load: equal ones might cancel out."""
 
-_FILLS: Final = ((0.0, 100.0), (0.0, nan), (0.0, _SCATTERED), (0.0, -100.0))
+_FILLS: Final = (100, nan, _SCATTERED, -100)
+_LIMITS: Final = (1, -1, inf, -inf)
+_MOST_FILLS: Final = 48
+
+Fill = float | None
+"""A number in all undefined lanes, or `_SCATTERED`."""
 
 
 class _Snapshot(Struct, frozen=True):
@@ -68,20 +77,20 @@ class ObservedValue(Struct, frozen=True):
     mask: Value | None
 
 
+_Snapshots = dict[ObservedValue, list[_Snapshot]]
+_Witnesses = dict[ObservedValue, Witness | None]
+
+
 class _LaneFiller(Instrument):
     """An instrument that fills undefined lanes, of all ops or of `only`, and records values."""
 
-    def __init__(
-        self, fill: float | None, to_observe: Iterable[ObservedValue], only: Op | None
-    ) -> None:
+    def __init__(self, fill: Fill, to_observe: Iterable[ObservedValue], only: Op | None) -> None:
         super().__init__()
         self._fill = fill
         self._only = only
         self._fill_count = 0
         self._masks: dict[int, Value] = {}
-        self.snapshots: dict[ObservedValue, list[_Snapshot]] = {
-            observed_value: [] for observed_value in to_observe
-        }
+        self.snapshots: _Snapshots = {observed_value: [] for observed_value in to_observe}
 
     def wrapped(self, op: Op, step: Step) -> Step:
         """Wrap loads to fill their undefined lanes, and observed ops to record their values."""
@@ -109,14 +118,14 @@ class _LaneFiller(Instrument):
             return None
         return self._masks.get(operands.pop()) if len(op.results) == 1 else None
 
-    def _numbers(self, shape: tuple[int, ...], dtype: Any) -> Any:
-        """Return the numbers for undefined lanes; each fits into 8 bits."""
+    def _numbers(self, shape: tuple[int, ...], element: ElementType) -> Any:
+        """Return the numbers for undefined lanes; if scattered, each fits into 8 bits."""
         if self._fill is not _SCATTERED:
-            return _fill_number(self._fill, dtype)
+            return _fill_number(self._fill, element)
         self._fill_count += 1
         indices = np.arange(prod(shape), dtype=np.int64).reshape(shape)
         numbers = 100 + (11 * self._fill_count + 5 * indices) % 27
-        return (numbers % 2 if dtype.kind == "b" else numbers).astype(dtype)
+        return (numbers % 2 if element.kind == "b" else numbers).astype(element.value)
 
     def _record(self, observed_value: ObservedValue, values: list[Any], scope: Any) -> None:
         numbers = _numbers(values[observed_value.value.id], observed_value.value.type)
@@ -126,9 +135,10 @@ class _LaneFiller(Instrument):
 
 
 def filling_masked(
-    op: Op, mask: Value | None, step: Step, numbers_of: Callable[[tuple[int, ...], Any], Any]
-) -> Step:
-    """Return a step that also writes numbers of a shape and dtype into masked-off result lanes.
+    op: Op, mask: Value | None, step: Step,
+    numbers_of: Callable[[tuple[int, ...], ElementType], Any],
+) -> Step:  # fmt: skip
+    """Return a step that also writes numbers of a shape and type into masked-off result lanes.
 
     Without a mask, those are masked off for which an operand is beyond its limit, or else all.
     """
@@ -150,7 +160,8 @@ def filling_masked(
             return
         numbers = full_array(loaded, type_)
         is_active = active if mask is None else full_array(active, value_type(mask.type))
-        values[result.id] = np.where(is_active, numbers, numbers_of(numbers.shape, numbers.dtype))
+        filling = numbers_of(numbers.shape, type_.element)
+        values[result.id] = np.where(is_active, numbers, filling)
 
     return filled
 
@@ -171,10 +182,20 @@ def _with_zeros_beyond(op: Op, operand: Value, limit: int, values: list[Any]) ->
     return is_within.all(axis=1, keepdims=True)  # one number too many leaves no count
 
 
-def _fill_number(fill: float, dtype: Any) -> Any:
-    if np.issubdtype(dtype, np.inexact):
-        return np.asarray(fill, dtype)
-    return np.asarray(0 if fill != fill else int(fill), dtype)
+@np.errstate(all="ignore")
+def _fill_number(fill: float, element: ElementType) -> Any:
+    """Return a number as one of a type: an integer beyond its range is its least or greatest."""
+    if element.kind == "f":
+        return np.asarray(fill).astype(element.memory).astype(element.value)
+    low, high = signed_range(element.bits) if element.kind == "i" else (0, 1)
+    return element.value.type(0 if fill != fill else int(min(max(fill, low), high)))
+
+
+def number_text(fill: Fill, op: Op) -> str:
+    """Return a fill as a number of an op's lanes; "" for an ordinary one."""
+    if fill is _SCATTERED or fill in _FILLS:
+        return ""
+    return str(_fill_number(fill, value_type(op.results[0].type).element))
 
 
 def _numbers(value: Any, type_: Type) -> Any:
@@ -200,24 +221,61 @@ class Replays:
     def __init__(self, bound: BoundCall, to_observe: Iterable[ObservedValue]) -> None:
         self._bound = bound
         self._observed_values = tuple(dict.fromkeys(to_observe))
-        self._runs: dict[
-            tuple[int | None, Op | None, int], tuple[dict[ObservedValue, Witness], str]
-        ] = {}
+        self._runs: dict[tuple[int | None, Op | None, Fill], tuple[_Witnesses, str]] = {}
+        self._zeros: tuple[tuple[int | None, Op | None], _Snapshots, str] | None = None
 
     def difference(
-        self, observed_value: ObservedValue, program: int | None, only: Op | None = None
-    ) -> Witness | str:
-        """Return where fills first change an observed value, or the reason why none does.
+        self, observed_value: ObservedValue, program: int | None,
+        only: Op | None = None, fills: Iterable[Fill] = (),
+    ) -> tuple[Witness, Fill] | str:  # fmt: skip
+        """Return where a fill first changes what zeros give, and the fill, or why none does.
 
         `program` is a linear id; None runs all programs. With `only`, that op's lanes are filled.
+        `fills` are tried after ordinary ones; () stands for numbers that may be limits.
         """
         reason = ""
-        for fill_pair in range(len(_FILLS)):
-            differences, failure = self._run(program, only, fill_pair)
-            if observed_value in differences:
-                return differences[observed_value]
-            reason = failure
+        for fill in dict.fromkeys((*_FILLS, *fills)) if fills else self._fills:
+            if reason and fill not in _FILLS:
+                break
+            witnesses, failure = self._run(program, only, fill)
+            if (witness := witnesses[observed_value]) is not None:
+                return witness, fill
+            reason = failure or reason
         return reason or f"runs with other numbers in these lanes{self._made_up()} do not differ"
+
+    @cached_property
+    def _fills(self) -> Sequence[Fill]:
+        """Distinct fills: ordinary ones, limits of the types, and numbers near those of the call.
+
+        Lanes may be compared with the last: `tl.load(x, mask=m) > 1000`.
+        """
+        ops = [op for op in self._bound.call.module.ops if leaves_lanes(op) or undefined_cause(op)]
+        elements = {value_type(op.results[0].type).element for op in ops}
+        distinct: dict[Any, Fill] = {}
+        for fill in (0, *_FILLS, *_LIMITS, *self._near_numbers()):
+            if fill is _SCATTERED:
+                distinct[fill] = fill
+            else:
+                distinct.setdefault(tuple(_fill_number(fill, e).tobytes() for e in elements), fill)
+        return tuple(distinct.values())[1:_MOST_FILLS]
+
+    def _near_numbers(self) -> Iterator[float]:
+        """Yield scalars, least and greatest contents, constants, and numbers beside each."""
+        call, numbers = self._bound.call, []
+        for argument in call.arguments:
+            if isinstance(argument, ScalarArgument):
+                numbers.append(argument.value or 0)
+                continue
+            data, memory = argument.storage.data, argument.element.memory
+            if data is not None and memory.itemsize <= data.size <= _PATTERN_BYTES:
+                stored = data[: data.size // memory.itemsize * memory.itemsize].view(memory)
+                values = from_memory(stored, argument.element)
+                numbers += [np.fmin.reduce(values).item(), np.fmax.reduce(values).item()]
+        feeders = feeding_values((each.value for each in self._observed_values), call.module)
+        results = (value for index in feeders for value in call.module.ops[index].results)
+        for number in (*numbers, *(constant_of(value) or 0 for value in results)):
+            step = abs(number) / 16 if isinstance(number, float) else 1
+            yield from (number, number + step, number - step)
 
     def _made_up(self) -> str:
         """Return words on the tensors whose contents the runs made up, "" without any."""
@@ -228,46 +286,43 @@ class Replays:
             if isinstance(argument, TensorArgument) and argument.storage.data is None
             and any(site.reaches(position) for site in loads)
         ]  # fmt: skip
-        return f", and made-up contents of {listed(names, 3)}," if names else ""
+        made_up = (
+            f", and made-up contents of {listed(names, 3)} (KVTRACE_TENSORS=all records them),"
+        )
+        return made_up if names else ""
 
-    def _run(
-        self, program: int | None, only: Op | None, fill_pair: int
-    ) -> tuple[dict[ObservedValue, Witness], str]:
-        """Run with a pair of fills; return differences, and the reason of an early end or ""."""
-        run_key = program, only, fill_pair
+    def _run(self, program: int | None, only: Op | None, fill: Fill) -> tuple[_Witnesses, str]:
+        """Run with a fill; return differences from zeros, and the reason of an early end or ""."""
+        run_key = program, only, fill
         if run_key not in self._runs:
-            fillers = [_LaneFiller(fill, self._observed_values, only) for fill in _FILLS[fill_pair]]
-            call = self._bound.call
-            failures = [
-                evaluated(call, with_contents(call.arguments), filler, program)
-                for filler in fillers
-            ]
-            first_snapshots, second_snapshots = (filler.snapshots for filler in fillers)
-            differences = {
-                observed_value: difference
-                for observed_value in self._observed_values
-                if (
-                    difference := _first_difference(
-                        first_snapshots[observed_value], second_snapshots[observed_value]
-                    )
-                )
-                is not None
+            if self._zeros is None or self._zeros[0] != run_key[:2]:
+                self._zeros = run_key[:2], *self._filled(program, only, 0)
+            _, zeros, first_failure = self._zeros
+            snapshots, failure = self._filled(program, only, fill)
+            witnesses = {
+                each: _first_difference(zeros[each], snapshots[each]) for each in snapshots
             }
-            self._runs[run_key] = differences, next(filter(None, failures), "")
+            self._runs[run_key] = witnesses, first_failure or failure
         return self._runs[run_key]
+
+    def _filled(self, program: int | None, only: Op | None, fill: Fill) -> tuple[_Snapshots, str]:
+        call, filler = self._bound.call, _LaneFiller(fill, self._observed_values, only)
+        lanes = WITNESS_LANES if fill in (0, *_FILLS) else WITNESS_LANES // 16
+        failure = evaluated(call, with_contents(call.arguments), filler, program, lanes)
+        return filler.snapshots, failure
 
 
 def evaluated(
-    call: Call, arguments: Sequence[Argument], instrument: Instrument, program: int | None
-) -> str:
-    """Evaluate one program (None: all) with other arguments of the call.
+    call: Call, arguments: Sequence[Argument], instrument: Instrument, program: int | None,
+    lanes: int = WITNESS_LANES,
+) -> str:  # fmt: skip
+    """Evaluate one program (None: all) with other arguments of the call, up to `lanes` accessed.
 
     Returns the reason if the evaluation ended early, else "".
     """
     programs = None if program is None else (program,)
     with np.errstate(all="ignore"):
-        limit = Limit(WITNESS_LANES)
-        return run_with(call, arguments, (limit,), programs, instrument=instrument) or ""
+        return run_with(call, arguments, (Limit(lanes),), programs, instrument=instrument) or ""
 
 
 def _first_difference(
@@ -316,7 +371,5 @@ def with_contents(
 
 
 def _pattern(argument: TensorArgument, numbers: Sequence[float], count: int) -> Any:
-    from kvtrace.evaluate.rounding import to_memory
-
     repeated = np.resize(np.array(numbers).astype(argument.element.value), count)
     return np.ascontiguousarray(to_memory(repeated, argument.element))

@@ -21,7 +21,7 @@ from kvtrace.evaluate.dialects.arith_casts import integers_of
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.registry import Step
 from kvtrace.evaluate.scope import program_at
-from kvtrace.evaluate.types import value_type
+from kvtrace.evaluate.types import ElementType, value_type
 from kvtrace.evaluate.values import Unknown, to_array
 from kvtrace.ir import Op, Value
 from kvtrace.ir.model import number_of
@@ -296,7 +296,7 @@ class _BirthRecorder(Instrument):
             self._record(op, births_found, numbers, operands, scope)
             if (op is self._replaced) is not self._kept:
                 values[result.id] = np.where(
-                    births_found, _replacement_number(numbers.shape, numbers.dtype), numbers
+                    births_found, _replacement_number(numbers.shape, type_.element), numbers
                 )
 
         return watched
@@ -357,8 +357,8 @@ class _BirthRecorder(Instrument):
                 self.stored[int(program)] = before[0] + int(nans), before[1] + int(bad)
 
 
-def _replacement_number(_shape: tuple[int, ...], dtype: Any) -> Any:
-    return dtype.type(_REPLACEMENT)
+def _replacement_number(_shape: tuple[int, ...], element: ElementType) -> Any:
+    return element.value.type(_REPLACEMENT)
 
 
 def _reads_unrecorded(bound: BoundCall) -> bool:

@@ -29,7 +29,7 @@ from kvtrace.symbolic.terms import Symbol, Term
 from kvtrace.symbolic.undefined.flow import Sink, sinks_of
 from kvtrace.verdicts.contents.loaded import depends_on
 from kvtrace.verdicts.replaying import NOT_REPRODUCED
-from kvtrace.verdicts.rules.fills import ObservedValue, Replays
+from kvtrace.verdicts.rules.fills import Fill, ObservedValue, Replays, number_text
 from kvtrace.verdicts.rules.watched_values import ValueWatch, watched
 from kvtrace.verdicts.verdict import Answer, Verdict, Witness, worst_by_op
 
@@ -168,7 +168,7 @@ def _judge_sink(bound: BoundCall, sink: Sink, rule: str, replays: Replays) -> Ve
     if isinstance(difference, str):
         reason = f"{doubts.reason if doubts else NOT_REPRODUCED}; {difference}"
         return _unknown(bound, sink, rule, reason)
-    at_fault = _at_fault(sink, observed, program, replays)
+    at_fault = _at_fault(sink, observed, program, replays, difference[1])
     return _violation(bound, at_fault, rule, difference, decision, weak=is_weak)
 
 
@@ -251,14 +251,15 @@ def _missing(bound: BoundCall, sink: Sink) -> list[TensorArgument]:
     return read
 
 
-def _at_fault(sink: Sink, observed: ObservedValue, program: int | None, replays: Replays) -> Sink:
+def _at_fault(
+    sink: Sink, observed: ObservedValue, program: int | None, replays: Replays, fill: Fill
+) -> Sink:
     """Return a sink with those of its sources that change it alone; with all, if none does."""
     sources = sink.undefined.sources
     if len(sources) < 2:
         return sink
-    alone = frozenset(
-        op for op in sources if isinstance(replays.difference(observed, program, op), Witness)
-    )
+    tried = ((op, replays.difference(observed, program, op, (fill,))) for op in sources)
+    alone = frozenset(op for op, difference in tried if not isinstance(difference, str))
     return replace(sink, undefined=replace(sink.undefined, sources=alone or sources))
 
 
@@ -310,7 +311,7 @@ def _violation(
     bound: BoundCall,
     sink: Sink,
     rule: str,
-    difference: Witness,
+    difference: tuple[Witness, Fill],
     decision: Refuted,
     *,
     weak: bool,
@@ -322,8 +323,11 @@ def _violation(
     )
     if weak:
         message += "; it is multiplied by zero there, so it counts only if it is NaN or infinite"
+    witness, fill = difference
+    number = number_text(fill, min(sink.undefined.sources, key=lambda op: op.index))
+    message += f"; the result differs between 0 and {number} there" if number else ""
     verdict = _verdict(bound, sink, rule, "violation", message, decision.method)
-    return verdict.at(difference)
+    return verdict.at(witness)
 
 
 def _subject(sink: Sink) -> str:

@@ -221,7 +221,8 @@ def test_a_sink_that_depends_on_contents_is_decided_by_a_run_if_they_were_record
         assert found.lane == (63,)
     else:
         names = "x" if flags else "x, wanted"
-        assert f", and made-up contents of {names}, do not differ" in found.reason
+        hint = "(KVTRACE_TENSORS=all records them)"
+        assert f", and made-up contents of {names} {hint}, do not differ" in found.reason
 
 
 @pytest.mark.parametrize("data", [None, np.arange(16, dtype=np.int32)])
@@ -409,3 +410,45 @@ def test_a_choice_by_integers_that_wrap_around_proves_nothing():
     (found,) = judge(call(chosen_by_sign, (1,), **tensors, SHIFT=28), RULES)
     assert found.verdict == "unknown"
     assert "may wrap around" in found.reason
+
+
+@triton.jit
+def compared(x, out, n, limit, FORM: tl.constexpr, BLOCK: tl.constexpr):
+    """Only some numbers in the lanes from n on change what is stored."""
+    lanes = tl.arange(0, BLOCK)
+    numbers = tl.load(x + lanes, mask=lanes < n)
+    if FORM == "count above":
+        tl.store(out, tl.sum((numbers > limit).to(tl.int32), axis=0))
+    elif FORM == "first equal":
+        tl.store(out, tl.min(tl.where(numbers == limit, lanes, BLOCK), axis=0))
+    elif FORM == "between":
+        tl.store(out, tl.sum(((numbers > 0.25) & (numbers < 0.5)).to(tl.int32), axis=0))
+    elif FORM == "greatest":
+        tl.store(out, tl.max(numbers, axis=0).to(tl.int32))
+    elif FORM == "place":
+        tl.store(out, tl.argmax(numbers, axis=0))
+    elif FORM == "mask":
+        tl.store(out + lanes, lanes, mask=numbers > limit)
+    elif FORM == "gather":
+        tl.store(out + lanes, tl.gather(lanes, numbers, 0))
+
+
+def test_numbers_in_undefined_lanes_are_tried_until_one_shows_a_difference():
+    def message_of(form, dtype="fp32", limit=2000, data=None):
+        x, out = tensor(50, dtype=dtype, data=data), tensor(64, dtype="i32")
+        tensors = {"x": x, "out": out, "n": 50, "limit": limit}
+        (one,) = judge(call(compared, (1,), **tensors, FORM=form, BLOCK=64), RULES)
+        return one.message if one.verdict == "violation" else one.verdict
+
+    thousands = np.full(50, 1000, np.int32)
+    assert message_of("count above").endswith("; the result differs between 0 and inf there")
+    assert message_of("count above", "i32").endswith("between 0 and 2147483647 there")
+    assert message_of("count above", "i8", limit=127) == "unknown"  # no number is above 127
+    assert message_of("first equal").endswith("between 0 and 2000.0 there")
+    assert message_of("first equal", "i16").endswith("between 0 and 2000 there")
+    assert message_of("between").endswith("between 0 and 0.46875 there")
+    assert message_of("between", "bf16").endswith("between 0 and 0.46875 there")
+    assert message_of("mask", "i32").endswith("between 0 and 2147483647 there")
+    assert message_of("gather", "i32").endswith("between 0 and 1 there")
+    assert message_of("greatest", "i32", data=thousands).endswith("between 0 and 2147483647 there")
+    assert message_of("place", "i32", data=thousands).endswith("between 0 and 2147483647 there")
