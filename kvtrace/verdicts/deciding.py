@@ -177,7 +177,7 @@ def unsigned_sums_of_cut(module: Module) -> Mapping[int, tuple[Value, ...]]:
     operands: dict[int, tuple[Value, ...]] = {}
     for _, op in _read_by(reads_unsigned, module):
         sources = (value_before(operand, MOVING) for operand in op.operands)
-        cut = tuple(source for source in sources if _is_truncated(source))
+        cut = tuple(source for source in sources if is_truncated(source))
         if cut and op.name not in MOVING:
             operands[op.index] = cut
     return operands
@@ -203,7 +203,8 @@ def reads_unsigned(op: Op) -> bool:
     return op.name in UNSIGNED
 
 
-def _is_truncated(value: Value) -> bool:
+def is_truncated(value: Value) -> bool:
+    """Return whether a value is what a cast to fewer bits left of an integer."""
     op = value.owner
     return isinstance(op, Op) and operator_of(op) == "cast" and op.name in MODULAR
 

@@ -14,24 +14,27 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace
 
 from kvtrace.evaluate import ScalarArgument
+from kvtrace.ir import Op
 from kvtrace.ir.feeding import feeding, feeding_values
-from kvtrace.ir.flow import counter_of
-from kvtrace.ir.ops import COMBINING
+from kvtrace.ir.flow import counter_of, value_before
+from kvtrace.ir.ops import COMBINING, SPREADING, effect_of, mask_of, operator_of
 from kvtrace.ir.types import integer_bits
 from kvtrace.symbolic.conditions import Opaque, in_order
 from kvtrace.symbolic.expressions import operation_expression
+from kvtrace.symbolic.hashes import hashing_ops, is_hash, recurring_hashes
 from kvtrace.symbolic.prover import Decision, Given, Proven, Refuted, follows
 from kvtrace.symbolic.summary import Access, Arithmetic
 from kvtrace.symbolic.terms import Symbol, Term, signed_range
 from kvtrace.verdicts.contents.loaded import depends_on
 from kvtrace.verdicts.deciding import (
     STORED,
+    is_truncated,
     stored_index,
     stored_part,
     unsigned_differences,
@@ -40,14 +43,16 @@ from kvtrace.verdicts.deciding import (
 from kvtrace.verdicts.ideal import followed
 from kvtrace.verdicts.ideal_seen import Seen, VisibleWrap
 from kvtrace.verdicts.replaying import NOT_REPRODUCED, WITNESS_LANES, holds_floats
+from kvtrace.verdicts.rules.watched_values import ValueWatch, watched
 from kvtrace.verdicts.verdict import RANK, Verdict
 from kvtrace.verdicts.widths import Use, uses
 
 if TYPE_CHECKING:
-    from kvtrace.ir import Op, Value
+    from kvtrace.ir import Value
     from kvtrace.verdicts.binding import BoundCall
 
 RULE: Final = "overflow"
+_BITWISE: Final = ("<<", ">>", "&", "|", "^")
 _DATA_KINDS: Final = ("content", "unknown")
 _AFFECTED_TEXTS: Final = {
     "address": "the address of",
@@ -98,7 +103,8 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
         values[index].update(access.operands if use is None else (use.value,))
         if index not in worst or _rank(verdict) > _rank(worst[index].verdict):
             worst[index] = judgment
-    return _with_evaluation(bound, list(worst.values()), values)
+    judged = _with_evaluation(bound, list(worst.values()), values)
+    return [*judged, *_narrowed_stores(bound)]
 
 
 def _rank(verdict: Verdict) -> int:
@@ -242,6 +248,59 @@ def _has_large_unsigned(bound: BoundCall, use: Use) -> bool:
                 if low == high != argument.value:
                     return True
     return False
+
+
+# -- casts of stores -------------------------------------------------------------------------------
+
+
+def _narrowed_stores(bound: BoundCall) -> Iterable[Verdict]:
+    """Return a violation for each store whose own cast to fewer bits changes a number.
+
+    `tl.store` casts to its tensor's type: of 300, 8 bits keep 44. The IR has the same op for
+    `x.to(tl.int8)`, which may be meant, but the store's own is at the location of the store.
+    """
+    accesses = {access.op: access for access in bound.summary.accesses}.values()
+    casts = ((access, _own_cast(access.op)) for access in accesses)
+    return filter(None, (_judge_cast(bound, access, cast) for access, cast in casts if cast))
+
+
+def _judge_cast(bound: BoundCall, access: Access, cast: Op) -> Verdict | None:
+    """Return the violation of a store's cast, None on bits and hashes, of which a part is meant."""
+    tensor = None if access.argument is None else bound.call.tensor(access.argument)
+    is_signed = tensor is not None and tensor.dtype in ("i8", "i16", "i32")
+    module = bound.call.module
+    feeders = feeding_values(cast.operands, module)
+    hashes = recurring_hashes(module) if is_signed else hashing_ops(module)
+    if not hashes.isdisjoint(feeders) or any(
+        is_hash(op) or (operator_of(op) in _BITWISE and integer_bits(op.results[0].type) != 1)
+        for op in map(module.ops.__getitem__, feeders)
+    ):
+        return None
+    bits = integer_bits(cast.results[0].type) or 64
+    low, high = signed_range(bits)
+    high = high if is_signed else (1 << bits) - 1  # and -1 is all ones there
+    test, mask = lambda numbers: (numbers < low) | (numbers > high), mask_of(access.op)
+    make_watch = partial(ValueWatch, cast, cast.operand("source"), test, mask)
+    watch, method, _ = watched(bound, make_watch, None, contents="all")
+    if watch.witness is None:
+        return None
+    kept = watch.number % (1 << bits)
+    kept -= (kept > high) << bits
+    place = f"the store to {tensor.name}" if tensor else "the store"
+    message = f"{place} keeps the low {bits} bits of {watch.number:,}, which are {kept:,}"
+    return bound.verdict(RULE, "violation", access, message, method).at(watch.witness)
+
+
+def _own_cast(store: Op) -> Op | None:
+    """Return the cast to fewer bits that a store makes of its value, None if there is none."""
+    if effect_of(store) != "store":
+        return None
+    value, mask = value_before(store.operand("value"), SPREADING), mask_of(store)
+    cast, masking = value.owner, None if mask is None else mask.owner
+    if not isinstance(cast, Op) or not is_truncated(value) or cast.location != store.location:
+        return None
+    has_mask = not isinstance(masking, Op) or masking.index < cast.index
+    return cast if cast.block is store.block and has_mask else None
 
 
 # -- verdicts -----------------------------------------------------------------------------------

@@ -52,12 +52,12 @@ class ValueWatch(Watch):
     """A watch of a value that the op uses or computes; `number` is the value at the witness.
 
     Pointers are tested as byte offsets from the argument's data pointer. `test` is true where the
-    value breaks the rule.
+    value breaks the rule, in lanes where `mask` is true.
     """
 
-    def __init__(self, op: Op, value: Value, test: Test) -> None:
+    def __init__(self, op: Op, value: Value, test: Test, mask: Value | None = None) -> None:
         super().__init__(op)
-        self._value, self._test = value, test
+        self._value, self._test, self._mask = value, test, mask
         self.number = 0
 
     def wrapped(self, op: Op, step: Step) -> Step:
@@ -67,10 +67,13 @@ class ValueWatch(Watch):
     def _inspect(self, values: list[Any], scope: Any) -> None:
         value = values[self._value.id]
         numbers = numbers_of(value, self._value.type) if scope.certain else None
-        if numbers is None:
+        mask = self._mask
+        active: Any = np.True_ if mask is None else numbers_of(values[mask.id], mask.type)
+        if numbers is None or active is None:
             self.hidden = True
             return
-        positions = np.argwhere(self._test(numbers))
+        active = active.any(axis=tuple(range(numbers.ndim, active.ndim)))  # of one number
+        positions = np.argwhere(self._test(numbers) & active)
         if len(positions):
             row, *lane = map(int, positions[0])
             self.number = int(numbers[tuple(positions[0])])
@@ -100,15 +103,16 @@ def numbers_of(value: Any, type_: Type) -> Any:
 
 
 def evaluated(
-    bound: BoundCall, instrument: Instrument, programs: Sequence[int] | None = None
-) -> str | None:
+    bound: BoundCall, instrument: Instrument, programs: Sequence[int] | None = None,
+    contents: str = "integers",
+) -> str | None:  # fmt: skip
     """Evaluate programs (linear ids; None: all) with an instrument, within the call's budget.
 
     Returns the reason if the evaluation ended early without a witness, else None.
     """
     lanes = bound.budget.lanes if programs is None else bound.budget.replay_lanes
     try:
-        return run(bound.call, (), programs, lanes=lanes, instrument=instrument)
+        return run(bound.call, (), programs, contents=contents, lanes=lanes, instrument=instrument)
     except Sighted:
         return None
 
@@ -117,7 +121,10 @@ _W = TypeVar("_W", bound=Watch)
 
 
 def watched(
-    bound: BoundCall, make_watch: Callable[[], _W], decision: Decision | None
+    bound: BoundCall,
+    make_watch: Callable[[], _W],
+    decision: Decision | None,
+    contents: str = "integers",
 ) -> tuple[_W, str, str | None]:
     """Return a watch after a run of a certain counterexample's program, or else of all programs.
 
@@ -125,12 +132,12 @@ def watched(
     """
     watch = make_watch()
     if isinstance(decision, Refuted) and not bound.doubts(decision.model):
-        evaluated(bound, watch, (bound.program_of(decision.model),))
+        evaluated(bound, watch, (bound.program_of(decision.model),), contents)
         if watch.witness is not None:
             return watch, decision.method, None
     if bound.lanes > bound.budget.lanes:
         return watch, "evaluated", _TOO_LARGE
     watch = make_watch()
-    failure = evaluated(bound, watch)
+    failure = evaluated(bound, watch, None, contents)
     is_hidden = watch.hidden and watch.witness is None
     return watch, "evaluated", failure or (_HIDDEN if is_hidden else None)

@@ -1,4 +1,4 @@
-"""Upper bits of 8- and 16-bit sums, which are wrong where the sum wraps around."""
+"""Integers of few bits: upper bits of sums that wrap around, and what stores cut."""
 
 import numpy as np
 import pytest
@@ -63,3 +63,86 @@ def test_upper_bits_of_a_narrow_sum_that_wraps_are_wrong(kernel, dtype):
 @pytest.mark.parametrize("kernel", [halved_wide, low_bits], ids=lambda k: k.fn.__name__)
 def test_bits_that_a_sum_has_may_be_stored(kernel):
     assert of_narrow(kernel, "u8") <= {"proven"}
+
+
+@triton.jit
+def cut(x, out, n, FORM: tl.constexpr, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    numbers = tl.load(x + lanes, mask=lanes < n, other=0)
+    if FORM == "as it is":
+        tl.store(out + lanes, numbers, mask=lanes < n)
+    elif FORM == "scaled":
+        tl.store(out + lanes, numbers * 3, mask=(lanes < n) & (numbers >= 0))
+    elif FORM == "sum":
+        tl.store(out, tl.sum(numbers, axis=0))
+    elif FORM == "running sum":
+        total = tl.zeros((), tl.int32)
+        for i in range(n):
+            total += tl.load(x + i)
+            tl.store(out + i, total)
+    elif FORM == "one for all":
+        tl.store(out + lanes, tl.load(x + 40), mask=lanes < n)
+    elif FORM == "greatest":
+        tl.store(out, tl.max(numbers.to(tl.int8), axis=0))
+    elif FORM == "lane":
+        tl.store(out + lanes, lanes * 4, mask=lanes < n)
+    elif FORM == "in the kernel":
+        tl.store(out + lanes, numbers.to(out.dtype.element_ty), mask=lanes < n)
+    elif FORM == "clamped":
+        tl.store(out + lanes, tl.minimum(numbers * 3, 127), mask=lanes < n)
+    elif FORM == "upper bits":
+        tl.store(out + lanes, numbers * 1000 >> 8, mask=lanes < n)
+    elif FORM == "packed":
+        tl.store(out + lanes, (numbers & 15) | (numbers << 4), mask=lanes < n)
+    elif FORM == "rest":
+        tl.store(out + lanes, numbers * 1000 % 128, mask=lanes < n)
+    elif FORM == "hash":
+        tl.store(out + lanes, numbers * 1103515245 + 12345, mask=lanes < n)
+    elif FORM == "random":
+        tl.store(out + lanes, tl.randint(7, lanes), mask=lanes < n)
+
+
+def cut_message(form, dtype="i8", n=50, source="i32", data=True):
+    types = {"i32": np.int32, "i64": np.int64}
+    numbers = np.arange(64, dtype=types[source]) * (5 if source == "i32" else 2**27)
+    x = tensor(64, dtype=source, data=numbers if data else None)
+    one = call(cut, (1,), x=x, out=tensor(64, dtype=dtype), n=n, FORM=form, BLOCK=64)
+    violations = [v for v in overflow.judge(BoundCall(one)) if v.verdict == "violation"]
+    return [f"{verdict.message}; lane {verdict.lane}" for verdict in violations]
+
+
+@pytest.mark.parametrize(
+    ("form", "where", "number", "kept", "lane"),
+    [
+        ("as it is", {}, 130, -126, (26,)),
+        ("scaled", {}, 135, -121, (9,)),
+        ("sum", {}, "6,125", -19, ()),
+        ("running sum", {"dtype": "u8"}, 275, 19, ()),
+        ("one for all", {}, 200, -56, ()),
+        ("lane", {"data": False}, 128, -128, (32,)),
+        ("as it is", {"dtype": "i32", "source": "i64"}, "2,147,483,648", "-2,147,483,648", (16,)),
+    ],
+)
+def test_stores_that_cast_to_fewer_bits_than_a_number_has_lose_the_others(
+    form, where, number, kept, lane
+):
+    bits = 32 if "source" in where else 8
+    text = f"the store to out keeps the low {bits} bits of {number}, which are {kept}; lane {lane}"
+
+    assert cut_message(form, **where) == [text]
+
+
+@pytest.mark.parametrize("dtype", ["i8", "u8"])
+@pytest.mark.parametrize(
+    "form",
+    ["in the kernel", "clamped", "upper bits", "packed", "rest", "hash", "random", "greatest"],
+)
+def test_casts_that_are_meant_or_lose_nothing_are_no_finding(form, dtype):
+    assert cut_message(form, dtype) == []
+
+
+def test_what_is_stored_decides_whether_a_cast_loses_bits():
+    assert cut_message("as it is", n=26) == []
+    assert cut_message("as it is", dtype="u8") == []
+    assert cut_message("as it is", dtype="i16") == []
+    assert cut_message("as it is", data=False) == []  # not judged
