@@ -253,10 +253,8 @@ class Replays:
         elements = {value_type(op.results[0].type).element for op in ops}
         distinct: dict[Any, Fill] = {}
         for fill in (0, *_FILLS, *_LIMITS, *self._near_numbers()):
-            if fill is _SCATTERED:
-                distinct[fill] = fill
-            else:
-                distinct.setdefault(tuple(_fill_number(fill, e).tobytes() for e in elements), fill)
+            key = fill is _SCATTERED or tuple(_fill_number(fill, e).tobytes() for e in elements)
+            distinct.setdefault(key, fill)
         return tuple(distinct.values())[1:_MOST_FILLS]
 
     def _near_numbers(self) -> Iterator[float]:

@@ -277,15 +277,13 @@ def _judge_cast(bound: BoundCall, access: Access, cast: Op) -> Verdict | None:
     ):
         return None
     bits = integer_bits(cast.results[0].type) or 64
-    low, high = signed_range(bits)
-    high = high if is_signed else (1 << bits) - 1  # and -1 is all ones there
+    low, high = -1 << (bits - 1), (1 << (bits - is_signed)) - 1  # -1 is all ones without a sign
     test, mask = lambda numbers: (numbers < low) | (numbers > high), mask_of(access.op)
     make_watch = partial(ValueWatch, cast, cast.operand("source"), test, mask)
     watch, method, _ = watched(bound, make_watch, None, contents="all")
     if watch.witness is None:
         return None
-    kept = watch.number % (1 << bits)
-    kept -= (kept > high) << bits
+    kept = (watch.number - low) % (1 << bits) + low if is_signed else watch.number % (1 << bits)
     place = f"the store to {tensor.name}" if tensor else "the store"
     message = f"{place} keeps the low {bits} bits of {watch.number:,}, which are {kept:,}"
     return bound.verdict(RULE, "violation", access, message, method).at(watch.witness)

@@ -429,8 +429,6 @@ def compared(x, out, n, limit, FORM: tl.constexpr, BLOCK: tl.constexpr):
         tl.store(out, tl.argmax(numbers, axis=0))
     elif FORM == "mask":
         tl.store(out + lanes, lanes, mask=numbers > limit)
-    elif FORM == "gather":
-        tl.store(out + lanes, tl.gather(lanes, numbers, 0))
 
 
 def test_numbers_in_undefined_lanes_are_tried_until_one_shows_a_difference():
@@ -449,6 +447,5 @@ def test_numbers_in_undefined_lanes_are_tried_until_one_shows_a_difference():
     assert message_of("between").endswith("between 0 and 0.46875 there")
     assert message_of("between", "bf16").endswith("between 0 and 0.46875 there")
     assert message_of("mask", "i32").endswith("between 0 and 2147483647 there")
-    assert message_of("gather", "i32").endswith("between 0 and 1 there")
     assert message_of("greatest", "i32", data=thousands).endswith("between 0 and 2147483647 there")
     assert message_of("place", "i32", data=thousands).endswith("between 0 and 2147483647 there")
