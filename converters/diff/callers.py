@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.converters.diff.launch_positions import LaunchPositions
 from kvtrace.converters.diff.outside_values import LIBRARIES, hash_uses, outside_uses
 from kvtrace.converters.diff.program_forms import ProgramText, exact_forms, program_forms
 from kvtrace.schema.content import COMPILING, TORCH_FILES
@@ -39,10 +38,10 @@ UNKNOWN: Final = "what its launches are given is not known"
 
 @dataclass(frozen=True, slots=True)
 class _Program:
-    """The texts of a side's launching functions, and the reason why they are not all of it."""
+    """The texts of a side's launching functions, and the reasons why they are not all of it."""
 
     texts: tuple[ProgramText, ...]
-    gap: str
+    gaps: Sequence["Change"] = ()
 
 
 class Change(NamedTuple):
@@ -58,15 +57,24 @@ def reasons_of_other_callers(before: "Snapshot", after: "Snapshot") -> Sequence[
         return ()
     names = {key.name for side in (before, after) for key in side.kernels if key.name}
     programs = [_program(side, names) for side in (before, after)]
-    if all(one.texts for one in programs) and (changes := _changes(*programs)):
-        return changes
-    if gap := next((program.gap for program in programs if program.gap), ""):
-        return (Change(f"{UNKNOWN}: {gap}"),)
+    changes = [*(_changes(*programs) if all(one.texts for one in programs) else ())]
+    changes += [gap for program in programs for gap in program.gaps]
     libraries = [{run.versions.get("torch") for run in side.runs} for side in (before, after)]
     commands = [_options(side) for side in (before, after)]
     if commands[0] != commands[1]:
-        return (Change(f"the command ends with {commands[1]}, was {commands[0]}"),)
-    return () if libraries[0] == libraries[1] else (Change("torch has another version"),)
+        follows = any(_reads_command(text) for one in programs for text in one.texts)
+        changes.append(Change(f"the command ends with {commands[1]}, was {commands[0]}", follows))
+    return (
+        changes if libraries[0] == libraries[1] else (*changes, Change("torch has another version"))
+    )
+
+
+def _reads_command(text: ProgramText) -> bool:
+    """Return whether what a text reads of the command may be used after the last launch."""
+    words = ("argv", "parse_args", "parse_known_args")
+    nodes = (node for node in ast.walk(text.tree) if isinstance(node, ast.Name | ast.Attribute))
+    reading = (node for node in nodes if getattr(node, "attr", getattr(node, "id", "")) in words)
+    return any(text.positions.may_follow(node.lineno) for node in reading)
 
 
 def _options(side: "Snapshot") -> str:
@@ -80,6 +88,7 @@ def _program(side: "Snapshot", kernels: Collection[str]) -> _Program:
     texts: dict[tuple[str, str], ProgramText] = {}
     modules: dict[str, ProgramText] = {}
     gaps: list[str] = []
+    placed: list[Change] = []
     functions: set[str] = set()
     roots: set[Path] = set()
 
@@ -88,6 +97,9 @@ def _program(side: "Snapshot", kernels: Collection[str]) -> _Program:
         tree = _tree(content, kernels, is_module=is_module) if content else None
         gaps.extend([] if tree else [f"the text of {path} was not recorded"])
         return ProgramText(path, tree or ast.Module([], []), is_module=is_module)
+
+    def add_gap(text: ProgramText, line: int, reason: str) -> None:
+        placed.append(Change(f"{UNKNOWN}: {reason}", text.positions.may_follow(line)))
 
     for row in (row for run in side.runs for row in _launching_stacks(side, run, gaps)):
         frames, files = row["frames"], row["files"] or ()
@@ -113,16 +125,19 @@ def _program(side: "Snapshot", kernels: Collection[str]) -> _Program:
     for text in listed:  # which grows by the modules that its texts import
         if TORCH_FILES not in text.path:
             used: set[str] = set()
-            gaps += _gaps(text, known, kernels, roots, modules, used)
+            for line, reason in _gaps(text, known, kernels, roots, modules, used):
+                add_gap(text, line, reason)
             listed += [modules[path] for path in sorted(used) if modules[path] not in listed]
     own = [text for text in listed if TORCH_FILES not in text.path]
     if any(text.is_module for text in own):
         nodes = ((text, node) for text in own for node in ast.walk(text.tree))
         docs = ((t, n) for t, n in nodes if isinstance(n, ast.Attribute) and n.attr == "__doc__")
-        gaps += [f"{text.line(node.lineno)} uses __doc__" for text, node in docs]
+        for text, node in docs:
+            add_gap(text, node.lineno, f"{text.line(node.lineno)} uses __doc__")
     for index, line, name in hash_uses([[*ast.walk(text.tree)] for text in own]):
-        gaps.append(f"{own[index].line(line)} uses {name}")
-    return _Program(tuple(listed), next(iter(gaps), ""))
+        add_gap(own[index], line, f"{own[index].line(line)} uses {name}")
+    unplaced = [Change(f"{UNKNOWN}: {gap}") for gap in gaps]
+    return _Program(tuple(listed), (*unplaced, *placed))
 
 
 def _launching_stacks(side: "Snapshot", run: "Run", gaps: list[str]) -> list[dict[str, Any]]:
@@ -225,8 +240,8 @@ class _WithoutNumbers(ast.NodeTransformer):
 def _gaps(
     text: ProgramText, known: Collection[str], kernels: Collection[str], roots: Collection[Path],
     modules: Mapping[str, ProgramText], used: set[str],
-) -> Iterator[str]:  # fmt: skip
-    """Yield what a text uses that was not recorded; programs import from `roots` first.
+) -> Iterator[tuple[int, str]]:  # fmt: skip
+    """Yield what a text uses that was not recorded, with the line; programs use `roots` first.
 
     `used` gets the paths of recorded `modules` that it imports.
     """
@@ -241,9 +256,10 @@ def _gaps(
             text.imported[statement.lineno, statement.col_offset, alias.name] = files
             is_known = bound in known or (alias.name in kernels and alias.asname is None)
             if not files and not is_known:
-                yield f"the text of {bound}, of {text.line(statement.lineno)}, was not recorded"
+                reason = f"the text of {bound}, of {text.line(statement.lineno)}, was not recorded"
+                yield statement.lineno, reason
     for line, name in outside_uses(nodes, kernels):
-        yield f"{text.line(line)} uses {name}"
+        yield line, f"{text.line(line)} uses {name}"
 
 
 def _is_own(
@@ -334,13 +350,14 @@ def _changes_of_text(old_text: ProgramText, new_text: ProgramText) -> Iterator[C
     texts = (old_text, new_text)
     old, new = ([*_statements(text.tree.body)] for text in texts)
     codes = [[code for code, _, _ in side] for side in (old, new)]
-    old_at, new_at = (LaunchPositions(one.tree, one.calls, one.launches) for one in texts)
     matcher = SequenceMatcher(None, codes[0], codes[1], False)
     for kind, a, a_end, b, b_end in matcher.get_opcodes():
         if kind == "equal":
             continue
-        follows = any(old_at.may_follow(statement) for *_, statement in old[a:a_end])
-        follows = follows or any(new_at.may_follow(statement) for *_, statement in new[b:b_end])
+        follows = any(old_text.positions.may_follow(statement) for *_, statement in old[a:a_end])
+        follows = follows or any(
+            new_text.positions.may_follow(statement) for *_, statement in new[b:b_end]
+        )
         if kind == "replace":
             (old_code, *_), (code, line, _) = old[a], new[b]
             yield Change(f"{_handed(old_code, code)} ({new_text.line(line)})", follows)

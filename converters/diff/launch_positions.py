@@ -1,10 +1,12 @@
 """Positions of statements in a program: those that a launch surely follows.
 
 Equal digests of launches show that what a change computes is the same only where it goes into
-launches: not what runs after the last one, nor what is read there.
+launches: not what runs after the last one, nor what is read there. Names are followed from
+statement to statement, without their functions.
 """
 
 import ast
+import builtins
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -22,18 +24,37 @@ class LaunchPositions:
     calls: Collection[int]
     launches: Collection[int]
 
-    def may_follow(self, changed: ast.stmt) -> bool:
-        """Return whether the effect of a statement may be used after the last launch."""
+    def may_follow(self, changed: ast.stmt | int) -> bool:
+        """Return whether the effect of a statement or line may be used after the last launch."""
+        if isinstance(changed, int):
+            found = [one for one, _, _ in self._uses if changed in _lines(one)]
+            return not found or any(map(self.may_follow, found))
         if id(changed) not in self._before:
             return True
-        names = {*_changed_names(changed)}
-        return any(
-            isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in names
-            for statement in ast.walk(self.tree)
-            if isinstance(statement, ast.stmt) and id(statement) not in self._before
-            for part in own_parts(statement)
-            for node in ast.walk(part)
-        )
+        names, size = {*_changed_names(changed)}, -1
+        while size < len(names):
+            size = len(names)
+            for statement, reads, changes in self._uses:
+                is_reached = statement is changed or not names.isdisjoint(reads)
+                if is_reached and not _has_line(statement, self.launches):
+                    names |= changes
+        uses = (reads for one, reads, _ in self._uses if id(one) not in self._before)
+        return any(not names.isdisjoint(reads) for reads in uses)
+
+    @cached_property
+    def _uses(self) -> list[tuple[ast.stmt, set[str], set[str]]]:
+        """Statements, with the names that each reads, and those that it decides on."""
+        uses = []
+        for one in (node for node in ast.walk(self.tree) if isinstance(node, ast.stmt)):
+            nodes = [node for part in own_parts(one) for node in ast.walk(part)]
+            names = [node for node in nodes if isinstance(node, ast.Name)]
+            inner = [one] if isinstance(one, _DEFINING) else ast.walk(one)
+            statements = (node for node in inner if isinstance(node, ast.stmt))
+            changes = {name for node in statements for name in _changed_names(node)}
+            reads = {name.id for name in names if isinstance(name.ctx, ast.Load)}
+            reads |= {*_changed_names(one)} if isinstance(one, ast.AugAssign) else set()
+            uses.append((one, reads, changes.difference(dir(builtins))))
+        return uses
 
     @cached_property
     def _before(self) -> set[int]:
@@ -70,6 +91,12 @@ def own_parts(statement: ast.stmt) -> Iterator[ast.AST]:
     for child in ast.iter_child_nodes(statement):
         if not isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
             yield child
+
+
+def _lines(statement: ast.stmt) -> set[int]:
+    """Return the lines of a statement's own parts."""
+    nodes = (node for part in own_parts(statement) for node in ast.walk(part))
+    return {getattr(node, "lineno", 0) for node in nodes}
 
 
 def _bodies(statement: ast.stmt) -> Iterator[Sequence[ast.stmt]]:

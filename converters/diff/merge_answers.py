@@ -82,7 +82,8 @@ def _results_answer(
         if other and not has_digests:
             reason = (other[0].text, "record both with KVTRACE_CHECK=digest")
         elif following := [change.text for change in other if change.follows]:
-            text = f"{following[0]}; what it changes may be used after the last launch"
+            change = following[0].removeprefix(f"{UNKNOWN}: ")
+            text = f"{change}; what it changes may be used after the last launch"
             reason = (text, "all results of launches are equal by digest")
     if reason is not None:
         return Answer(question, "not known", *reason)

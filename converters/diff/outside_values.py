@@ -55,6 +55,12 @@ def outside_uses(nodes: Sequence[ast.AST], kernels: Collection[str]) -> Iterator
             bound = alias.asname or alias.name.partition(".")[0]
             modules[bound] = f"{parent}{alias.name if alias.asname or parent else bound}"
     inner = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
+    written = {
+        id(node.func)
+        for node in nodes
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "open"
+        if len(node.args) == 2 and getattr(node.args[1], "value", "") in ("w", "wb")
+    }
     for node in nodes:
         if not isinstance(node, ast.Name | ast.Attribute | ast.Call):
             continue
@@ -69,6 +75,8 @@ def outside_uses(nodes: Sequence[ast.AST], kernels: Collection[str]) -> Iterator
         is_whole = code.replace(".", "").isidentifier() and id(node) not in inner
         if is_whole and (is_taken or is_text):
             yield node.lineno, full
+        if id(node) in written:
+            continue
         attribute = f".{getattr(node, 'attr', '')}"
         for hiding in _HIDING & {full, name, attribute}:
             yield node.lineno, hiding.lstrip(".")

@@ -16,13 +16,15 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any, Final
 
+from kvtrace.converters.diff.launch_positions import LaunchPositions
 from kvtrace.converters.diff.outside_values import LIBRARIES
+from kvtrace.schema.cached_property import cached_property
 
 #: An import of one name: line and column of its statement, and the name.
 ImportKey = tuple[int, int, str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ProgramText:
     """The recorded text of a function that launches, or of a module, without kernels.
 
@@ -36,6 +38,11 @@ class ProgramText:
     launches: set[int] = field(default_factory=set)
     is_module: bool = False
     imported: dict[ImportKey, Sequence[str]] = field(default_factory=dict)
+
+    @cached_property
+    def positions(self) -> LaunchPositions:
+        """Positions of statements before and after launches."""
+        return LaunchPositions(self.tree, self.calls, self.launches)
 
     @property
     def names(self) -> set[str]:
@@ -234,14 +241,24 @@ def _pass_by_position(tree: ast.Module, attributes: Collection[str]) -> None:
     for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
         given: dict[str | None, ast.expr] = {word.arg: word.value for word in call.keywords}
         values = (*call.args, *given.values())
-        parameters = functions.get(getattr(call.func, "id", ""), ())[len(call.args) :]
-        if not all(isinstance(value, ast.Name | ast.Constant) for value in values):
+        parameters = functions.get(getattr(call.func, "id", ""), [])[len(call.args) :]
+        words = [word.arg for word in call.keywords]
+        is_in_order = words == parameters[: len(words)] and not any(
+            isinstance(value, ast.Starred) for value in call.args
+        )
+        if not is_in_order and not all(map(_is_plain, values)):
             continue  # the order in which values are computed stays
         for name in parameters:
             if name not in given:
                 break
             call.args.append(given.pop(name))
         call.keywords = [word for word in call.keywords if word.arg in given]
+
+
+def _is_plain(value: ast.expr) -> bool:
+    """Return whether a value is a name or a number, which nothing computes."""
+    number = value.operand if isinstance(value, ast.UnaryOp) else value
+    return isinstance(value, ast.Name) or isinstance(number, ast.Constant)
 
 
 def _bound_names(tree: ast.AST) -> Iterator[str]:

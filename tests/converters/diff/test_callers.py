@@ -102,7 +102,7 @@ def test_decorator_that_changes_tensors_is_compared(tmp_path, decorator, is_know
 
 def test_functions_are_paired_by_name_before_the_rest():
     old, new, other = (
-        _Program(tuple(ProgramText("run.py", ast.parse(text)) for text in texts), "")
+        _Program(tuple(ProgramText("run.py", ast.parse(text)) for text in texts))
         for texts in (
             ["import torch\nx = made()\nscale[(8,)](x)"],
             ["import torch\ndef run(x):\n    scale[(8,)](x)", "import torch\nx = made()\nrun(x)"],
@@ -131,6 +131,9 @@ def test_functions_are_paired_by_name_before_the_rest():
         ("with stream():\n    y = x\no = called(x)", ("with stream():", "with other():"), False),
         ("for i in range(2):\n    z = x + 1\n    o = called(y)", ("z = x + 1", "z = x"), False),
         ("torch.manual_seed(1)\nif n:\n    o = y\no = called(x)", ("seed(1)", "seed(2)"), False),
+        ("z = n + 1\nw = z * 3\no = called(x)\no *= w", ("n + 1", "n + 2"), True),
+        ("w = 1.0\nif n > 3: w = 2.0\no = called(x)\no *= w", ("n > 3", "n > 4"), True),
+        ("z = n + 1\nw = z * 3\no = called(x)\no *= n", ("n + 1", "n + 2"), False),
     ],
 )
 def test_change_is_known_to_precede_a_launch_only_if_one_must_follow(body, change, follows):
@@ -140,7 +143,7 @@ def test_change_is_known_to_precede_a_launch_only_if_one_must_follow(body, chang
         text = text.replace(*change) if is_new and change[0] else text
         text += f"\n{change[1]}" if is_new and not change[0] else ""
         calls = {number for number, line in enumerate(text.split("\n"), 1) if "called(" in line}
-        return _Program((ProgramText("run.py", ast.parse(text), {2, *calls}, {2}),), "")
+        return _Program((ProgramText("run.py", ast.parse(text), {2, *calls}, {2}),))
 
     sides = [program(body, is_new) for is_new in (False, True)]
 
@@ -236,7 +239,9 @@ def test_recorded_module_beside_the_program_hides_the_one_of_python(tmp_path, pa
 
 def gaps(text, roots=(), modules=None, used=None):
     own = ProgramText("run.py", _tree(text, {"scale"}))
-    return _gaps(own, {"scale"}, {"scale"}, roots, modules or {}, set() if used is None else used)
+    used = set() if used is None else used
+    found = _gaps(own, {"scale"}, {"scale"}, roots, modules or {}, used)
+    return [reason for _, reason in found]
 
 
 def test_launches_without_stacks_are_not_known(tmp_path):

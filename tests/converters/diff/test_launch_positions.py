@@ -1,0 +1,33 @@
+"""Values that a program takes from outside: used in launches alone, or after the last one."""
+
+import pytest
+
+from kvtrace.converters.diff.callers import _gaps, _tree
+from kvtrace.converters.diff.program_forms import ProgramText
+
+
+@pytest.mark.parametrize(
+    ("main", "follows"),
+    [
+        ("o = called(x)\nif os.environ['N']: o = o / 2", True),
+        ("o = called(x)\nwith open('c.json') as f: o *= json.loads(f.read())", True),
+        (
+            "with open('c.json') as f:\n    text = f.read()\no = called(x)\no *= json.loads(text)",
+            True,
+        ),
+        ("o = called(x)\no = post(o)", True),  # which reads a file
+        ("n = float(os.environ['N'])\nm = n * 2\no = called(x)\no *= m", True),
+        ("n = float(os.environ['N'])\nscale[(8,)](n)\no = called(x)", False),
+        ("o = called(x)\nwith open('out.json', 'w') as f: f.write('1')", None),
+        ("o = called(x)\no *= float(sys.argv[1])", None),
+    ],
+)
+def test_what_is_read_from_outside_may_be_used_after_the_last_launch(main, follows):
+    post = "return v * load('p')" if "post" in main else "return v"
+    head = f"import os\ndef called(x):\n    scale[(8,)](x)\n    return x\ndef post(v): {post}\n"
+    text = head + main
+    calls = {number for number, line in enumerate(text.split("\n"), 1) if "called(" in line}
+    own = ProgramText("run.py", _tree(text, set()), {3, *calls}, {3})
+    found = [own.positions.may_follow(line) for line, _ in _gaps(own, set(), set(), (), {}, set())]
+
+    assert (any(found) if found else None) == follows
