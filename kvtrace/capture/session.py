@@ -134,12 +134,7 @@ class Session:
 
     @property
     def recorder(self) -> Recorder:
-        """The launch hot path; made at the first access.
-
-        Raises:
-            RecordingUnavailable: it cannot read this torch's tensors.
-
-        """
+        """The launch hot path; made at the first access, which may raise RecordingUnavailable."""
         if self._recorder is None:
             with self._lock:
                 if self._recorder is None:
@@ -371,9 +366,9 @@ class Session:
             with Uncounted():
                 timeline = start(self)
         except Exception as error:  # noqa: BLE001 - launches are recorded without it
-            text = f"the device timeline fails: {type(error).__name__}: {error}{place_of(error)}"
-            text = str(error) if isinstance(error, KvtraceError) else text
-            self.message("warning", "no-device-timeline", text)
+            failure = f"the device timeline fails: {type(error).__name__}: {error}{place_of(error)}"
+            known = isinstance(error, KvtraceError)
+            self.message("warning", "no-device-timeline", str(error) if known else failure)
         else:
             self.follow(timeline)
             self._submit(lambda journal: journal.add("runs", {"mode": "timeline"}))
@@ -420,9 +415,7 @@ class Session:
     # -- opening, failing -------------------------------------------------------------------
 
     def _submit(
-        self,
-        write: Callable[[Journal], None],
-        spool: Callable[[Spool], None] | None = None,
+        self, write: Callable[[Journal], None], spool: Callable[[Spool], None] | None = None
     ) -> None:
         """Queue `write` for the journal's thread; `spool` adds the rows to the spool now."""
         if self._ended:

@@ -149,6 +149,20 @@ class KnownLaunches(Struct, frozen=True):
     call: Callable[[ContentSet | None], tuple[Call, frozenset[str]]]
     unplaced: frozenset[str] = frozenset()
 
+    def views_that_may_move(self) -> tuple[str, ...]:
+        """Return the tensors whose contents another launch may have read at another offset."""
+        if self.contents.launches < 2 or not self.unplaced:
+            return ()
+        call, _ = self.call(self.contents.sets[0])
+        return tuple(
+            argument.name
+            for argument in call.arguments
+            if isinstance(argument, TensorArgument)
+            and argument.name in self.unplaced
+            and argument.storage.data is not None
+            and argument.view_bytes[1] - argument.view_bytes[0] < len(argument.storage.data)
+        )
+
 
 class UnreadyCall(Struct, frozen=True):
     """A call that cannot be evaluated, and the reason as a sentence."""

@@ -268,7 +268,7 @@ def judge_launches(
     ids = tuple(rule.id for rule in chosen_rules(rules))
     recorded_contents = launches.contents.sets
     is_known = launches.contents.known == launches.contents.launches
-    views = _views_that_may_move(launches)
+    views = launches.views_that_may_move()
     if len(recorded_contents) == 1 and is_known and not views:
         only_verdicts = _verdicts_on_contents(launches, recorded_contents[0], ids, budget)
         if only_verdicts is not None:
@@ -284,21 +284,6 @@ def judge_launches(
     return sorted(
         _combined_verdicts(general_verdicts, judged_sets, launches, views),
         key=lambda verdict: verdict.op.index,
-    )
-
-
-def _views_that_may_move(launches: KnownLaunches) -> tuple[str, ...]:
-    """Return the tensors whose contents another launch may have read at another offset."""
-    if launches.contents.launches < 2 or not launches.unplaced:
-        return ()
-    call, _ = launches.call(launches.contents.sets[0])
-    return tuple(
-        argument.name
-        for argument in call.arguments
-        if isinstance(argument, TensorArgument)
-        and argument.name in launches.unplaced
-        and argument.storage.data is not None
-        and argument.view_bytes[1] - argument.view_bytes[0] < len(argument.storage.data)
     )
 
 
@@ -392,10 +377,7 @@ def _by_key(verdicts: Iterable[Verdict]) -> dict[_Key, list[Verdict]]:
 
 
 def _key(verdict: Verdict) -> _Key:
-    """Return a verdict's rule and op index; the rules out-of-bounds and out-of-view share a key.
-
-    The rules out-of-bounds and out-of-view have the same key.
-    """
+    """Return a verdict's rule and op index; the rules out-of-bounds and out-of-view share a key."""
     rule = "out-of-bounds" if verdict.rule in _BOUNDS else verdict.rule
     return (rule, verdict.op.index)
 
@@ -408,7 +390,7 @@ def _combined_verdicts(
 ) -> Iterator[Verdict]:
     """Yield for each rule and op the verdicts for any contents, or those for each contents.
 
-    With `views` (`_views_that_may_move`) nothing is proven by contents.
+    With `views` (`KnownLaunches.views_that_may_move`) nothing is proven by contents.
     """
     general_verdicts = _by_key(without)
     for key in dict.fromkeys(

@@ -191,11 +191,7 @@ def with_index_contents(call: Call) -> Call:
     for storage, args in storages.items():
         decides = storage in counters or (
             storage not in written
-            and (
-                any(_holds_integers(call.arguments[index]) for index in args)
-                if reads is None
-                else not reads.isdisjoint(args)
-            )
+            and not (_integers(call) if reads is None else reads).isdisjoint(args)
         )
         copies[storage] = replace(storage, data=storage.data if decides else None)
     return replace(call, arguments=with_storages(call.arguments, copies.__getitem__))
@@ -204,19 +200,15 @@ def with_index_contents(call: Call) -> Call:
 def _written_storages(call: Call) -> frozenset[Storage]:
     """Return the storages that a call may write to; of tables of pointers, with their contents.
 
-    A table that no store reaches while it has its contents keeps them. What stores do reach loses
-    its contents, until that changes no store.
+    What stores reach loses its contents, until that changes no store; other tables keep theirs.
     """
-    stores_elsewhere = any(map(_stores_elsewhere, accessing_sites(call.module)))
     written = written_storages(call.module, call.arguments)
-    if not stores_elsewhere:
+    if not any(map(_stores_elsewhere, accessing_sites(call.module))):
         return written
     reached: frozenset[Storage] = frozenset()
     while True:
-        copies = {
-            storage: replace(storage, data=None) if storage in reached else storage
-            for storage in _storages(call.arguments)
-        }
+        copies = {storage: storage for storage in _storages(call.arguments)}
+        copies |= {storage: replace(storage, data=None) for storage in reached}
         stores = _Stores()
         with_others = replace(call, arguments=with_storages(call.arguments, copies.__getitem__))
         problem = run(with_others, [stores], lanes=MOST_LANES)
@@ -250,8 +242,9 @@ def _deciding_arguments(module: Module) -> frozenset[int] | None:
     return None if reads is None or choosing is None else reads | choosing
 
 
-def _holds_integers(argument: Argument) -> bool:
-    return isinstance(argument, TensorArgument) and argument.dtype[0] in "iu"
+def _integers(call: Call) -> frozenset[int]:
+    tensors = ((i, a) for i, a in enumerate(call.arguments) if isinstance(a, TensorArgument))
+    return frozenset(index for index, tensor in tensors if tensor.dtype[0] in "iu")
 
 
 class _StorageBytes(Struct, eq=False):

@@ -4,8 +4,7 @@ Launches, operators and allocations are put into the order of their times on the
 storage has a state from its allocation on (`states.py`). Streams are not followed: what was
 launched before counts as done before. A captured launch counts where it was captured.
 
-What cannot be seen is not guessed: what reads a storage that nothing recorded made, or a copy of
-memory of the host, is *unknown*.
+What reads a storage that nothing recorded made, or a copy of memory of the host, is *unknown*.
 """
 
 from __future__ import annotations
@@ -84,10 +83,9 @@ class Follower:
         by_storages: dict[int, list[_Step]] = {}
         self.launch_steps: dict[int, list[_Step]] = {}
         for seq, (call_id, storages) in (launches or {}).items():
-            steps = by_storages.get(id(storages))
-            if steps is None:
-                steps = by_storages[id(storages)] = self._steps_of(call_id, storages)
-            self.launch_steps[seq] = steps
+            if id(storages) not in by_storages:
+                by_storages[id(storages)] = self._steps_of(call_id, storages)
+            self.launch_steps[seq] = by_storages[id(storages)]
         self._moved: dict[tuple[Effect, int, int], Effect] = {}
         self._anywheres: dict[tuple[int, str], Effect] = {}
         self._spoilings: dict[tuple[object, ...], dict[int, Spoiling]] = {}
@@ -111,8 +109,8 @@ class Follower:
     @property
     def reads(self) -> dict[Place, Reads]:
         """The verdicts on the reads at each place where something was read."""
-        by_call = {place: reads for place, reads in self._call_reads.items() if reads.answers}
-        return by_call | self._operator_reads
+        by_call = self._call_reads.items()
+        return {place: r for place, r in by_call if r.answers} | self._operator_reads
 
     def follow(self, events: Iterable[Event]) -> None:
         """Follow events in the order of their times, to the end of the run."""
@@ -150,8 +148,8 @@ class Follower:
         What an event does depends on the storages there, and on nothing else that changes.
         """
         if type(event) is Launched:
-            steps = self.launch_steps.get(event.seq)
-            for storage, *_ in self._steps.get(event.call_id, []) if steps is None else steps:
+            steps = self.launch_steps.get(event.seq, self._steps.get(event.call_id, []))
+            for storage, *_ in steps:
                 address = storage.address_in(event.addresses)
                 begin = address - storage.offset_bytes
                 yield begin, begin + storage.size
@@ -492,8 +490,7 @@ class Follower:
         """
         if life is None or life.is_read or life.is_missed or not life.state.unwritten:
             return
-        writers = self.writers(life.state)
-        if writers:
+        if writers := self.writers(life.state):
             self.leftovers.setdefault(next(iter(writers)), Leftover(life.birth, life.state))
         elif life.state.spoilings and life.writer is not None and self._moves(life.writer):
             self.leftovers.setdefault(life.writer, Leftover(life.birth, life.state))
