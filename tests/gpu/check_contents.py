@@ -92,8 +92,10 @@ def overwritten(folder: Path) -> None:
             index.copy_(now)
     expect(all(torch.equal(r, x[i]) for r, i in zip(results, wanted, strict=True)), "results")
     found = held(folder, "gathered")
-    right = [[i.cpu().numpy().tobytes()] for i in wanted]
-    expect(found == right, f"tensors overwritten after the launch: {len(found)} of 40 launches")
+    right = iter([[i.cpu().numpy().tobytes()] for i in wanted])
+    # The first 8 launches, 4 of each second, 4 of each fourth, and the 40th (`IN_A_ROW`).
+    in_order = len(found) == 17 and all(each in right for each in found)
+    expect(in_order, f"tensors overwritten after the launch: {len(found)} of 40 launches")
     del wanted, results, now
     expect(torch.cuda.memory_allocated() == before, "memory of the allocator")
 
