@@ -74,7 +74,7 @@ def _reads_command(text: ProgramText) -> bool:
     words = ("argv", "parse_args", "parse_known_args")
     nodes = (node for node in ast.walk(text.tree) if isinstance(node, ast.Name | ast.Attribute))
     reading = (node for node in nodes if getattr(node, "attr", getattr(node, "id", "")) in words)
-    return any(text.positions.may_follow(node.lineno) for node in reading)
+    return any(text.positions.value_may_follow(node.lineno) for node in reading)
 
 
 def _options(side: "Snapshot") -> str:
@@ -88,7 +88,7 @@ def _program(side: "Snapshot", kernels: Collection[str]) -> _Program:
     texts: dict[tuple[str, str], ProgramText] = {}
     modules: dict[str, ProgramText] = {}
     gaps: list[str] = []
-    placed: list[Change] = []
+    placed: list[tuple[ProgramText, int, str]] = []
     functions: set[str] = set()
     roots: set[Path] = set()
 
@@ -97,9 +97,6 @@ def _program(side: "Snapshot", kernels: Collection[str]) -> _Program:
         tree = _tree(content, kernels, is_module=is_module) if content else None
         gaps.extend([] if tree else [f"the text of {path} was not recorded"])
         return ProgramText(path, tree or ast.Module([], []), is_module=is_module)
-
-    def add_gap(text: ProgramText, line: int, reason: str) -> None:
-        placed.append(Change(f"{UNKNOWN}: {reason}", text.positions.may_follow(line)))
 
     for row in (row for run in side.runs for row in _launching_stacks(side, run, gaps)):
         frames, files = row["frames"], row["files"] or ()
@@ -125,19 +122,48 @@ def _program(side: "Snapshot", kernels: Collection[str]) -> _Program:
     for text in listed:  # which grows by the modules that its texts import
         if TORCH_FILES not in text.path:
             used: set[str] = set()
-            for line, reason in _gaps(text, known, kernels, roots, modules, used):
-                add_gap(text, line, reason)
+            gaps_of_text = _gaps(text, known, kernels, roots, modules, used)
+            placed += ((text, line, reason) for line, reason in gaps_of_text)
             listed += [modules[path] for path in sorted(used) if modules[path] not in listed]
     own = [text for text in listed if TORCH_FILES not in text.path]
     if any(text.is_module for text in own):
         nodes = ((text, node) for text in own for node in ast.walk(text.tree))
         docs = ((t, n) for t, n in nodes if isinstance(n, ast.Attribute) and n.attr == "__doc__")
-        for text, node in docs:
-            add_gap(text, node.lineno, f"{text.line(node.lineno)} uses __doc__")
+        placed += ((t, n.lineno, f"{t.line(n.lineno)} uses __doc__") for t, n in docs)
     for index, line, name in hash_uses([[*ast.walk(text.tree)] for text in own]):
-        add_gap(own[index], line, f"{own[index].line(line)} uses {name}")
+        placed.append((own[index], line, f"{own[index].line(line)} uses {name}"))
     unplaced = [Change(f"{UNKNOWN}: {gap}") for gap in gaps]
-    return _Program(tuple(listed), (*unplaced, *placed))
+    positioned = (
+        Change(f"{UNKNOWN}: {reason}", _value_may_follow(text, line, listed, frozenset()))
+        for text, line, reason in placed
+    )
+    return _Program(tuple(listed), (*unplaced, *positioned))
+
+
+def _value_may_follow(
+    text: ProgramText, line: int, texts: Sequence[ProgramText], seen: Collection[str]
+) -> bool:
+    """Return whether a value that a line reads from outside may be used after the last launch.
+
+    A module has no launch: its values are used where its importers are. `seen` are paths of modules
+    that import each other.
+    """
+    if not text.is_module:
+        return text.positions.value_may_follow(line)
+    if text.path in seen:
+        return False
+    imports = [
+        (one, at)
+        for one in texts
+        for (at, _, _), paths in one.imported.items()
+        if text.path in paths
+    ]
+    known = {*seen, text.path}
+    return (
+        not imports
+        or text.positions.acts_on(line)
+        or any(_value_may_follow(one, at, texts, known) for one, at in imports)
+    )
 
 
 def _launching_stacks(side: "Snapshot", run: "Run", gaps: list[str]) -> list[dict[str, Any]]:

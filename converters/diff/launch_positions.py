@@ -3,6 +3,10 @@
 Equal digests of launches show that what a change computes is the same only where it goes into
 launches: not what runs after the last one, nor what is read there. Names are followed from
 statement to statement, without their functions.
+
+A value from outside, as of an environment variable, is in equal programs most often the same, and
+another one shows in the launches that it goes into: it is not followed into what is handed to
+launches, nor through a call that launches. What is read elsewhere is.
 """
 
 import ast
@@ -24,22 +28,65 @@ class LaunchPositions:
     calls: Collection[int]
     launches: Collection[int]
 
-    def may_follow(self, changed: ast.stmt | int) -> bool:
-        """Return whether the effect of a statement or line may be used after the last launch."""
-        if isinstance(changed, int):
-            found = [one for one, _, _ in self._uses if changed in _lines(one)]
-            return not found or any(map(self.may_follow, found))
+    def may_follow(self, changed: ast.stmt) -> bool:
+        """Return whether the effect of a statement may be used after the last launch."""
         if id(changed) not in self._before:
             return True
-        names, size = {*_changed_names(changed)}, -1
+        return self._are_used_after(self._reached(changed, self.launches, frozenset()))
+
+    def value_may_follow(self, line: int) -> bool:
+        """Return whether a value from outside that a line reads may be used after the last launch.
+
+        An import is such a line for what the module reads.
+        """
+        found = [one for one, _, _ in self._uses if line in _lines(one)]
+        return not found or any(
+            id(one) not in self._before
+            or self._are_used_after(self._reached(one, self.calls, self._handed))
+            for one in found
+        )
+
+    def acts_on(self, line: int) -> bool:
+        """Return whether a value that a line reads may be given to a call whose result is not used.
+
+        Such a call may change what other texts use.
+        """
+        found = [one for one, _, _ in self._uses if line in _lines(one)]
+        names = set().union(*(self._reached(one, (), frozenset()) for one in found))
+        return not found or any(
+            isinstance(one, ast.Expr) and (one in found or not names.isdisjoint(reads))
+            for one, reads, _ in self._uses
+        )
+
+    def _reached(
+        self, changed: ast.stmt, stops: Collection[int], handed: Collection[str]
+    ) -> set[str]:
+        """Return names of what a statement's effect may reach but by lines that are `stops`.
+
+        Names in `handed` are not followed.
+        """
+        names, size = {*_changed_names(changed)}.difference(handed), -1
         while size < len(names):
             size = len(names)
             for statement, reads, changes in self._uses:
                 is_reached = statement is changed or not names.isdisjoint(reads)
-                if is_reached and not _has_line(statement, self.launches):
-                    names |= changes
+                if is_reached and not _has_line(statement, stops):
+                    names |= changes.difference(handed)
+        return names
+
+    def _are_used_after(self, names: Collection[str]) -> bool:
+        """Return whether a statement that no launch surely follows reads one of the names."""
         uses = (reads for one, reads, _ in self._uses if id(one) not in self._before)
-        return any(not names.isdisjoint(reads) for reads in uses)
+        return any(not reads.isdisjoint(names) for reads in uses)
+
+    @cached_property
+    def _handed(self) -> set[str]:
+        """Names in the arguments of the lines that lead to launches."""
+        made = (one for one, _, _ in self._uses if _has_line(one, self.calls))
+        nodes = (node for one in made if not [*_bodies(one)] for node in ast.walk(one))
+        calls = [node for node in nodes if isinstance(node, ast.Call)]
+        given = [v for call in calls for v in (*call.args, *(k.value for k in call.keywords))]
+        return {n.id for value in given for n in ast.walk(value) if isinstance(n, ast.Name)}
 
     @cached_property
     def _uses(self) -> list[tuple[ast.stmt, set[str], set[str]]]:

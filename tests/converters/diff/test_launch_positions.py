@@ -2,7 +2,7 @@
 
 import pytest
 
-from kvtrace.converters.diff.callers import _gaps, _tree
+from kvtrace.converters.diff.callers import _gaps, _tree, _value_may_follow
 from kvtrace.converters.diff.program_forms import ProgramText
 
 
@@ -28,6 +28,36 @@ def test_what_is_read_from_outside_may_be_used_after_the_last_launch(main, follo
     text = head + main
     calls = {number for number, line in enumerate(text.split("\n"), 1) if "called(" in line}
     own = ProgramText("run.py", _tree(text, set()), {3, *calls}, {3})
-    found = [own.positions.may_follow(line) for line, _ in _gaps(own, set(), set(), (), {}, set())]
+    found = [
+        own.positions.value_may_follow(line) for line, _ in _gaps(own, set(), set(), (), {}, set())
+    ]
 
     assert (any(found) if found else None) == follows
+
+
+CONF = "import os\nDEVICE = os.environ['D']\n"
+LAUNCHED = "import torch\nimport conf\nx = torch.ones(9, device=conf.DEVICE)\nscale[(8,)](x)\n"
+
+
+@pytest.mark.parametrize(
+    ("conf", "after", "follows"),
+    [
+        (CONF, "print(x.sum())", False),
+        (CONF, "print(conf.DEVICE)", True),
+        (CONF, "if conf.DEVICE: x /= 2", True),
+        (CONF + "os.putenv('D', DEVICE)\n", "print(x.sum())", True),
+        ("import os\ndef post(x): return x if os.environ['D'] else -x\n", "conf.post(x)", True),
+        ("import other\nDEVICE = other.DEVICE\n", "print(x.sum())", False),
+        ("import other\nDEVICE = other.DEVICE\n", "print(conf.DEVICE)", True),
+    ],
+)
+def test_what_a_module_reads_is_used_where_its_importers_use_its_names(conf, after, follows):
+    main = ProgramText("run.py", _tree(LAUNCHED + after, set()), {4}, {4})
+    inner = ProgramText("other.py", _tree(CONF, set()), is_module=True)
+    module = ProgramText("conf.py", _tree(conf, set()), is_module=True)
+    main.imported[2, 0, "conf"] = ["conf.py"]
+    module.imported[1, 0, "other"] = ["other.py"] if "other" in conf else []
+    reading = inner if "other" in conf else module
+    (line, _), *_ = _gaps(reading, set(), set(), (), {}, set())
+
+    assert _value_may_follow(reading, line, [main, module, inner], frozenset()) == follows
