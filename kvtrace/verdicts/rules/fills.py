@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from functools import cached_property, partial
+from functools import partial
 from math import inf, nan, prod
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,6 +27,7 @@ from kvtrace.ir.flow import constant_of
 from kvtrace.ir.memory_sites import memory_sites
 from kvtrace.ir.ops import ELEMENTWISE, KINDS, Kind, mask_of
 from kvtrace.ir.types import Type
+from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.taint import leaves_lanes, limited_operand, undefined_cause
 from kvtrace.symbolic.terms import signed_range
 from kvtrace.text import listed
