@@ -122,8 +122,9 @@ def _program(side: "Snapshot", kernels: Collection[str]) -> _Program:
     for text in listed:  # which grows by the modules that its texts import
         if TORCH_FILES not in text.path:
             used: set[str] = set()
-            gaps_of_text = _gaps(text, known, kernels, roots, modules, used)
-            placed += ((text, line, reason) for line, reason in gaps_of_text)
+            gaps += _unrecorded(text, known, kernels, roots, modules, used)
+            uses = outside_uses([*ast.walk(text.tree)], kernels)
+            placed += ((text, line, f"{text.line(line)} uses {name}") for line, name in uses)
             listed += [modules[path] for path in sorted(used) if modules[path] not in listed]
     own = [text for text in listed if TORCH_FILES not in text.path]
     if any(text.is_module for text in own):
@@ -263,15 +264,15 @@ class _WithoutNumbers(ast.NodeTransformer):
         return node
 
 
-def _gaps(
+def _unrecorded(
     text: ProgramText, known: Collection[str], kernels: Collection[str], roots: Collection[Path],
     modules: Mapping[str, ProgramText], used: set[str],
-) -> Iterator[tuple[int, str]]:  # fmt: skip
-    """Yield what a text uses that was not recorded, with the line; programs use `roots` first.
+) -> Iterator[str]:  # fmt: skip
+    """Yield which modules that a text imports were not recorded; programs use `roots` first.
 
     `used` gets the paths of recorded `modules` that it imports.
     """
-    nodes = [*ast.walk(text.tree)]
+    nodes = ast.walk(text.tree)
     for statement in (node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)):
         for alias in statement.names:
             bound = alias.asname or alias.name.partition(".")[0]
@@ -282,10 +283,7 @@ def _gaps(
             text.imported[statement.lineno, statement.col_offset, alias.name] = files
             is_known = bound in known or (alias.name in kernels and alias.asname is None)
             if not files and not is_known:
-                reason = f"the text of {bound}, of {text.line(statement.lineno)}, was not recorded"
-                yield statement.lineno, reason
-    for line, name in outside_uses(nodes, kernels):
-        yield line, f"{text.line(line)} uses {name}"
+                yield f"the text of {bound}, of {text.line(statement.lineno)}, was not recorded"
 
 
 def _is_own(

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -68,8 +69,10 @@ Make = Callable[..., str]
 def trace_of(tmp_path: Path, free_driver: object) -> Make:
     """Record a launch of four programs: x and y of four rows, further arguments, and options."""
 
+    numbers = count()
+
     def make(kernel: Any, *more: Any, **options: Any) -> str:
-        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        folder = tmp_path / str(next(numbers))
         columns = more[-1]
         x = tensor(4, columns, seed=1)
         with kvtrace.capture(folder, check="digest"):

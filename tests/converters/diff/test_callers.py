@@ -9,7 +9,8 @@ import pytest
 from kvtrace.capture import running_texts
 from kvtrace.capture.records import Frame
 from kvtrace.capture.running_texts import launching_files
-from kvtrace.converters.diff.callers import _changes, _gaps, _Program, _tree
+from kvtrace.converters.diff.callers import _changes, _Program, _tree, _unrecorded
+from kvtrace.converters.diff.outside_values import outside_uses
 from kvtrace.converters.diff.program_forms import ProgramText
 from tests.converters.diff.programs import HEAD, LAUNCH, evidence
 
@@ -240,8 +241,9 @@ def test_recorded_module_beside_the_program_hides_the_one_of_python(tmp_path, pa
 def gaps(text, roots=(), modules=None, used=None):
     own = ProgramText("run.py", _tree(text, {"scale"}))
     used = set() if used is None else used
-    found = _gaps(own, {"scale"}, {"scale"}, roots, modules or {}, used)
-    return [reason for _, reason in found]
+    found = _unrecorded(own, {"scale"}, {"scale"}, roots, modules or {}, used)
+    uses = outside_uses([*ast.walk(own.tree)], {"scale"})
+    return [*found, *(f"{own.line(line)} uses {name}" for line, name in uses)]
 
 
 def test_launches_without_stacks_are_not_known(tmp_path):

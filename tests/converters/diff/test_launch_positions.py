@@ -1,9 +1,17 @@
 """Values that a program takes from outside: used in launches alone, or after the last one."""
 
+import ast
+
 import pytest
 
-from kvtrace.converters.diff.callers import _gaps, _tree, _value_may_follow
+from kvtrace.converters.diff.callers import _tree, _value_may_follow
+from kvtrace.converters.diff.outside_values import outside_uses
 from kvtrace.converters.diff.program_forms import ProgramText
+
+
+def lines_of(text):
+    """The lines on which a text takes a value from outside."""
+    return [line for line, _ in outside_uses([*ast.walk(text.tree)], set())]
 
 
 @pytest.mark.parametrize(
@@ -28,9 +36,7 @@ def test_what_is_read_from_outside_may_be_used_after_the_last_launch(main, follo
     text = head + main
     calls = {number for number, line in enumerate(text.split("\n"), 1) if "called(" in line}
     own = ProgramText("run.py", _tree(text, set()), {3, *calls}, {3})
-    found = [
-        own.positions.value_may_follow(line) for line, _ in _gaps(own, set(), set(), (), {}, set())
-    ]
+    found = [own.positions.value_may_follow(line) for line in lines_of(own)]
 
     assert (any(found) if found else None) == follows
 
@@ -58,6 +64,6 @@ def test_what_a_module_reads_is_used_where_its_importers_use_its_names(conf, aft
     main.imported[2, 0, "conf"] = ["conf.py"]
     module.imported[1, 0, "other"] = ["other.py"] if "other" in conf else []
     reading = inner if "other" in conf else module
-    (line, _), *_ = _gaps(reading, set(), set(), (), {}, set())
+    line, *_ = lines_of(reading)
 
     assert _value_may_follow(reading, line, [main, module, inner], frozenset()) == follows
