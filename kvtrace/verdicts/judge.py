@@ -131,8 +131,10 @@ class Judgment:
 
     def _of_values(self, verdict: Verdict) -> Verdict:
         """Return a verdict; unknown if it depends on a number without a value."""
+        if verdict.verdict == "unknown" or verdict.rule in (LANES, USE):
+            return verdict
         numbers, module = numbers_without_value(self.bound), self.call.module
-        if not numbers or verdict.verdict == "unknown" or verdict.rule in (LANES, USE):
+        if not numbers:
             return verdict
         ops = [verdict.op, *filter(None, (verdict.other_op,))]
         ops += [module.ops[index] for op in ops for index in loads_behind(op, module)]
