@@ -82,7 +82,7 @@ def _extension() -> tuple[Any, str]:
         from kvtrace.capture import _hot  # type: ignore[attr-defined]
     except ImportError as error:
         return None, f"is not built here ({error})"
-    if _hot.FIELDS.split() != list(FIELDS):
+    if getattr(_hot, "FIELDS", "").split() != list(FIELDS):
         return None, "was built for another version of kvtrace"
     return _hot, ""
 
