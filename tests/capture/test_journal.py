@@ -9,11 +9,12 @@ import textwrap
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kvtrace.capture import _hot
 from kvtrace.capture.descriptors import Descriptors
-from kvtrace.capture.hot import Recorder
 from kvtrace.capture.journal import Journal
 from kvtrace.capture.run_limits import RunLimits
 from kvtrace.schema.errors import EmptyTrace
@@ -27,16 +28,19 @@ from tests.support.thorough import usually
 ROOT = Path(__file__).parents[2]
 
 
-class Launching(Recorder):
+class Launching:
     """A recorder whose program launches a new call just when launches are taken."""
 
     def __init__(self) -> None:
-        super().__init__(lambda _: (b"", ()), lambda _: None, (), 1000)
+        self._recorder = _hot.Recorder(lambda _: (b"", ()), lambda _: None, (), 1000)
         self.launch = lambda: None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._recorder, name)
 
     def drain(self) -> bytes:
         self.launch()
-        return super().drain()
+        return self._recorder.drain()
 
 
 class Program:
@@ -213,7 +217,7 @@ def test_launches_lost_by_a_full_disk_are_counted_until_the_end(small_disk):
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("free", range(4, 10))
+@pytest.mark.parametrize("free", range(4, 12))
 def test_no_launch_is_written_without_its_call_if_no_file_can_be_created(few_files, free):
     files = [few_files / f"file-{number}" for number in range(30)]
     for file in files:
@@ -230,7 +234,7 @@ def test_no_launch_is_written_without_its_call_if_no_file_can_be_created(few_fil
     try:
         assert dangling_references(few_files / "out") == []
     except EmptyTrace:
-        assert free < 6  # not even the journal could be made
+        assert free < 8  # not even the journal could be made, beside the spool
 
 
 @pytest.fixture

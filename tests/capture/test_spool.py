@@ -92,7 +92,7 @@ def test_memory_names_no_folder_without_proc_and_goes_after_a_week(memory, tmp_p
 def test_memory_of_a_living_process_stays_until_its_spool_ends(tmp_path):
     if _hot is None:
         pytest.skip("the C extension is not built")
-    with wrapped(_hot.Recorder) as (recorder, _):
+    with wrapped() as (recorder, _):
         run_id = new_run_id()
         spool = Spool(recorder, str(tmp_path), run_id, {})
         try:
@@ -113,7 +113,7 @@ def test_memory_of_a_living_process_stays_until_its_spool_ends(tmp_path):
 def test_forked_child_does_not_wait_for_a_lock_of_its_parents_spool(tmp_path):
     if _hot is None:
         pytest.skip("the C extension is not built")
-    with wrapped(_hot.Recorder) as (recorder, _):
+    with wrapped() as (recorder, _):
         function = Function(Kernel())
         for _ in range(LAUNCHES):
             function.run(1, grid=(1,), warmup=False)
