@@ -39,11 +39,11 @@ class LaunchPositions:
 
         An import is such a line for what the module reads.
         """
-        found = [one for one, _, _ in self._uses if line in _lines(one)]
-        return not found or any(
+        reading = self._statements_of_line.get(line)
+        return reading is None or any(
             id(one) not in self._before
             or self._are_used_after(self._reached(one, self.calls, self._handed))
-            for one in found
+            for one in reading
         )
 
     def acts_on(self, line: int) -> bool:
@@ -51,10 +51,10 @@ class LaunchPositions:
 
         Such a call may change what other texts use.
         """
-        found = [one for one, _, _ in self._uses if line in _lines(one)]
-        names = set().union(*(self._reached(one, (), frozenset()) for one in found))
-        return not found or any(
-            isinstance(one, ast.Expr) and (one in found or not names.isdisjoint(reads))
+        reading = self._statements_of_line.get(line, ())
+        names = set().union(*(self._reached(one, (), frozenset()) for one in reading))
+        return not reading or any(
+            isinstance(one, ast.Expr) and (one in reading or not names.isdisjoint(reads))
             for one, reads, _ in self._uses
         )
 
@@ -78,6 +78,15 @@ class LaunchPositions:
         """Return whether a statement that no launch surely follows reads one of the names."""
         uses = (reads for one, reads, _ in self._uses if id(one) not in self._before)
         return any(not reads.isdisjoint(names) for reads in uses)
+
+    @cached_property
+    def _statements_of_line(self) -> dict[int, list[ast.stmt]]:
+        """The statements of which a part, but its body, is on a line."""
+        statements: dict[int, list[ast.stmt]] = {}
+        for statement, _, _ in self._uses:
+            for line in _lines(statement):
+                statements.setdefault(line, []).append(statement)
+        return statements
 
     @cached_property
     def _handed(self) -> set[str]:

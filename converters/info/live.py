@@ -402,7 +402,7 @@ def _kernel_lines(
     shown = shown_names(symbol for process in processes for symbol, _ in process.sums.others)
     for process in processes:
         _add_to_kernels(all_sums, process, process.sums, shown)
-        for sums_of_second in process.recent.values():
+        for sums_of_second in process.recent.values() if recent else ():
             _add_to_kernels(recent_sums, process, sums_of_second, shown)
     sums_by_kernel = recent_sums if recent else all_sums
     total = sum(sums["device_ns"] for sums in sums_by_kernel.values())

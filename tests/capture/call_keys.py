@@ -1,10 +1,10 @@
-"""What tells calls apart, in Python, to which the hot path is held: kernel, grid, and arguments.
+"""Keys that tell calls apart, in Python, to which the hot path is held.
 
-It is a tuple of values and types, never the `id` of an object that may die: kernels are numbered,
-and a number is forgotten when its kernel dies. Example: `add[(8,)](x, 1024)` with kernel number 3
-has the key (3, 8, 1, 1, x's shape, strides, dtype and device, x's address modulo 16, 0 as x is the
-first distinct pointer, int, 1024). The distance of tensors that overlap is part of the key; a view
-that moves through its storage, apart from all others, makes no new call.
+A key is a tuple of values and types, never the `id` of an object that may die: kernels have
+numbers, and a number is forgotten when its kernel dies. Example: `add[(8,)](x, 1024)` with kernel
+number 3 has the key (3, 8, 1, 1, x's shape, strides, dtype and device, x's address modulo 16, 0 as
+x is the first distinct pointer, int, 1024). The distance of tensors that overlap is part of the
+key; a view that moves through its storage, apart from all others, makes no new call.
 """
 
 from collections.abc import Iterable, Iterator
