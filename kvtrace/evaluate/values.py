@@ -320,6 +320,11 @@ def map_arrays(value: Any, change: Callable[[Array], Array]) -> Any:
     return value
 
 
+def with_rank(value: Any, rank: int) -> Any:
+    """Return a value with axes of one element behind the others, up to a rank."""
+    return map_arrays(value, lambda array: array.reshape(array.shape + (1,) * (rank - array.ndim)))
+
+
 def select_programs(value: Any, index: Array) -> Any:
     """Return a value restricted to the programs at `index`."""
     return map_arrays(value, lambda array: array if array.shape[0] == 1 else array[index])

@@ -44,7 +44,7 @@ from kvtrace.evaluate.shadows.ideal import (
     wrapped_to,
 )
 from kvtrace.evaluate.types import value_type
-from kvtrace.evaluate.values import Array, Pointer, Unknown, actual, to_array
+from kvtrace.evaluate.values import Array, Pointer, Unknown, actual, to_array, with_rank
 from kvtrace.ir import Op, Value
 from kvtrace.ir.flow import counter_of, deciding
 from kvtrace.ir.model import attribute, once_per_module
@@ -359,7 +359,7 @@ class Ideals(Shadows):
                 base, *operands = operands
                 if isinstance(base, WrappedNumber):
                     result = op.results[0]
-                    offsets = _with_axes(base.shadow, result)
+                    offsets = with_rank(base.shadow, len(value_type(result.type).shape) + 1)
                     values[result.id] = self.kind(values[result.id], offsets, base.origins)
             if decides or op.name in _BITCASTS:
                 self.seen.lose(operands)
@@ -438,7 +438,7 @@ def _reaches(op: Op, values: list[Any], axis: int, value: Value) -> Any:
         return Unknown(frozenset())
     type_, block = value_type(value.type), value_type(target.type).shape[axis]
     end = to_array(extents[axis], replace(type_, shape=()))
-    end = end.reshape(-1, *(1 for _ in type_.shape))
+    end = with_rank(end, len(type_.shape) + 1)
     both = (ideal_numbers(number, type_) for number in (position, actual(position)))
     ideal, plain = ((number > -block) & (number < end) for number in both)
     return np.asarray(ideal | plain, np.bool_)
@@ -450,12 +450,7 @@ def _reaches_any(op: Op, values: list[Any], positions: Sequence[Value]) -> Any:
     if any(map(is_unknown, reaches)):
         return Unknown(frozenset())
     inside = reduce(and_, (reach.reshape(len(reach), -1).any(1) for reach in reaches))
-    return _with_axes(inside, op.operand("descriptor"))
-
-
-def _with_axes(numbers: Array, block: Value) -> Array:
-    """Return numbers of programs with an axis of one lane for each axis of a descriptor's block."""
-    return numbers.reshape(-1, *(1 for _ in value_type(block.type).shape))
+    return with_rank(inside, len(value_type(op.operand("descriptor").type).shape) + 1)
 
 
 def _is_number(value: Value) -> bool:

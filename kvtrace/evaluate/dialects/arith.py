@@ -29,6 +29,7 @@ from kvtrace.evaluate.values import (
     to_sum,
     uniform_flag,
     unknown_of,
+    with_rank,
 )
 from kvtrace.evaluate.zeros import larger_number, maximum, minimum, smaller_number
 from kvtrace.ir import Op
@@ -330,7 +331,7 @@ def select(op: Op, compiler: Compiler) -> Step:
             return
         mask = to_array(condition, condition_type)
         if not condition_type.shape and type_.shape:
-            mask = mask.reshape((-1,) + (1,) * len(type_.shape))
+            mask = with_rank(mask, len(type_.shape) + 1)
         if isinstance(if_true, Pointer | PointerChoice):
             values[result] = _selected_pointers(mask, if_true, if_false)
             return

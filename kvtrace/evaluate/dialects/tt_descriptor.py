@@ -30,6 +30,7 @@ from kvtrace.evaluate.values import (
     to_array,
     to_sum,
     unknown_of,
+    with_rank,
 )
 from kvtrace.ir import Module, Op, Value
 from kvtrace.ir.model import attribute
@@ -77,14 +78,14 @@ def block_access(
     )
     if unknown is not None:
         return Pointer(descriptor.base.argument, unknown), True
-    offset: Any = _with_lane_axes(descriptor.base.offset, rank)
+    offset: Any = with_rank(descriptor.base.offset, rank + 1)
     mask: Any = True
     for axis, position in enumerate(positions):
         lanes = _axis_positions(position, axis, block.shape)
-        extent = _with_lane_axes(to_sum(descriptor.shape[axis]), rank)
+        extent = with_rank(to_sum(descriptor.shape[axis]), rank + 1)
         if axis == rank - 1:
             extent = _rounded_up_to_chunks(extent, chunk, wide)
-        stride = _with_lane_axes(to_sum(descriptor.strides[axis]), rank)
+        stride = with_rank(to_sum(descriptor.strides[axis]), rank + 1)
         mask = sums.both(mask, sums.compare("slt", lanes, extent, wide))
         mask = sums.both(mask, sums.compare("sge", lanes, constant_sum(0), wide))
         steps = to_sum(sums.multiply(lanes, stride, wide))
@@ -96,10 +97,6 @@ def _rounded_up_to_chunks(extent: Sum, chunk: int, type_: ValueType) -> Sum:
     return extent if chunk == 1 else to_sum(-(-to_array(extent, type_) // chunk) * chunk)
 
 
-def _with_lane_axes(value: Any, rank: int) -> Any:
-    return map_arrays(value, lambda array: array.reshape((array.shape[0],) + (1,) * rank))
-
-
 def _axis_positions(position: Any, axis: int, shape: tuple[int, ...]) -> Sum:
     """Return a block's coordinates along an axis, from the first one or a vector of all."""
     rank = len(shape)
@@ -109,7 +106,7 @@ def _axis_positions(position: Any, axis: int, shape: tuple[int, ...]) -> Sum:
         lanes[axis] = -1
         spread: Sum = map_arrays(value, lambda array: array.reshape(array.shape[0], *lanes))
         return spread
-    start: Sum = _with_lane_axes(value, rank)
+    start: Sum = with_rank(value, rank + 1)
     if shape[axis] == 1:
         return start
     lanes = [1] * (rank + 1)

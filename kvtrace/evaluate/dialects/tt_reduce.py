@@ -23,6 +23,7 @@ from kvtrace.evaluate.values import (
     map_arrays,
     to_array,
     unknown_of,
+    with_rank,
 )
 from kvtrace.evaluate.zeros import sign_reduced_zeros, sign_scanned_zeros
 from kvtrace.ir import Block, Op
@@ -139,7 +140,7 @@ class _Combiner:
         inner = list(values)
         shape = _shape_of(left[0])
         for slot in self.compiled.outer:
-            inner[slot] = _with_rank(values[slot], len(shape))
+            inner[slot] = with_rank(values[slot], len(shape))
         for slot, value in zip(self.compiled.arguments, (*left, *right), strict=True):
             inner[slot] = value
         outcome = self.compiled.outcome(inner, scope)
@@ -152,10 +153,6 @@ class _Combiner:
 def compiled_operands(block: CompiledBlock) -> Any:
     """Return the IR values of the operands of a block's terminator."""
     return block.terminator.operands
-
-
-def _with_rank(value: Any, rank: int) -> Any:
-    return map_arrays(value, lambda array: array.reshape(array.shape + (1,) * (rank - array.ndim)))
 
 
 def _shape_of(value: Any) -> tuple[int, ...]:

@@ -28,6 +28,7 @@ from kvtrace.evaluate.values import (
     actual,
     offset_array,
     to_array,
+    with_rank,
 )
 from kvtrace.ir import Op
 from kvtrace.ir.model import attribute
@@ -247,7 +248,7 @@ class WrappedNumber(ShadowedValue, frozen=True):
         if isinstance(value, Pointer):
             return offset_array(value.offset, rank)
         if isinstance(value, Descriptor):
-            return offset_array(value.base.offset, 1).reshape(-1, *(1 for _ in type_.shape))
+            return np.asarray(with_rank(offset_array(value.base.offset, 1), rank))
         array = to_array(value, type_)
         return array if array.dtype == np.bool_ else array.astype(np.int64, copy=False)
 
@@ -346,7 +347,7 @@ def selected(op: Op, operands: Sequence[Any]) -> Array:
     type_ = value_type(op.results[0].type)
     mask = ideal_numbers(operands[0], condition)
     if type_.shape and not condition.shape:
-        mask = mask.reshape((-1,) + (1,) * len(type_.shape))
+        mask = with_rank(mask, len(type_.shape) + 1)
     if_true, if_false = (ideal_numbers(value, type_) for value in operands[1:])
     result = np.where(mask, if_true, if_false)
     if type_.pointer and isinstance(operands[0], WrappedNumber):

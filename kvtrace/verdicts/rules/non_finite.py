@@ -22,7 +22,7 @@ from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.registry import Step
 from kvtrace.evaluate.scope import program_at
 from kvtrace.evaluate.types import ElementType, value_type
-from kvtrace.evaluate.values import Unknown, to_array
+from kvtrace.evaluate.values import Unknown, to_array, with_rank
 from kvtrace.ir import Op, Value
 from kvtrace.ir.model import number_of
 from kvtrace.ir.ops import (
@@ -402,9 +402,7 @@ def _affected_results(op: Op, name: str, marks: Any, rank: int) -> Any:
         return marks.any(axis=axis, keepdims=kind is Kind.SCAN)
     if kind is Kind.PRODUCT and name in ("left", "right"):
         return marks.any(axis=rank - 1 if name == "left" else rank - 2, keepdims=True)
-    if marks.ndim < rank:
-        return marks.reshape(marks.shape + (1,) * (rank - marks.ndim))
-    return marks
+    return with_rank(marks, rank)
 
 
 def _operand_elements(

@@ -37,7 +37,7 @@ from kvtrace.evaluate.shadows.errors.roundings import (
     tighten_near,
 )
 from kvtrace.evaluate.types import ElementType, ValueType, element_of, value_type
-from kvtrace.evaluate.values import Array, actual, to_array
+from kvtrace.evaluate.values import Array, actual, to_array, with_rank
 from kvtrace.ir import Op
 from kvtrace.ir.model import Module, attribute
 from kvtrace.ir.ops import operator_of
@@ -344,14 +344,8 @@ class RadiusRule:
         self, operands: Sequence[Any], selects_first: Array, value: Array
     ) -> NumberWithPlanes:
         """Return a select's result with the exact number of the selected operand."""
-        option_planes = [
-            NumberWithPlanes.shadow_of(operand, type_)["off"]
-            for operand, type_ in zip(operands[1:], self._types[1:], strict=True)
-        ]
-        selects_first = selects_first.reshape(
-            selects_first.shape + (1,) * (option_planes[0].ndim - selects_first.ndim)
-        )
-        off = np.where(selects_first, option_planes[0], option_planes[1])
+        _, first, second = map(NumberWithPlanes.shadow_of, operands, self._types)
+        off = np.where(with_rank(selects_first, first.ndim), first["off"], second["off"])
         planes = np.zeros(off.shape, PLANES)
         planes["off"] = off
         return NumberWithPlanes(value, planes)
@@ -360,25 +354,13 @@ class RadiusRule:
         self, operands: Sequence[Any], value: Array, planes: Array
     ) -> NumberWithPlanes:
         """Return a select's result; where the condition is certain, with the operand's planes."""
-        condition, *options = operands
-        selects_first = np.asarray(to_array(actual(condition), self._types[0]), np.bool_)
-        doubt = (
-            condition.shadow["near"] > 0 if isinstance(condition, NumberWithPlanes) else np.False_
-        )
-        rank = planes.ndim
-        selects_first, doubt = (
-            mask.reshape(mask.shape + (1,) * (rank - mask.ndim)) if mask.ndim else mask
-            for mask in (selects_first, np.asarray(doubt))
-        )
-        option_planes = [
-            type(option).shadow_of(option, type_)
-            if isinstance(option, NumberWithPlanes)
-            else NumberWithPlanes.shadow_of(option, type_)
-            for option, type_ in zip(options, self._types[1:], strict=True)
-        ]
+        selects_first = np.asarray(to_array(actual(operands[0]), self._types[0]), np.bool_)
+        condition_planes, *option_planes = map(NumberWithPlanes.shadow_of, operands, self._types)
+        selects_first = with_rank(selects_first, planes.ndim)
+        condition_planes = with_rank(condition_planes, planes.ndim)
         repeated = [side.shape[1:] != planes.shape[1:] for side in option_planes]
-        spans = [option for option in options if isinstance(option, NumberWithPlanes)]
-        is_certain_choice = ~np.broadcast_to(doubt, planes.shape)
+        spans = [option for option in operands[1:] if isinstance(option, NumberWithPlanes)]
+        is_certain_choice = np.broadcast_to(condition_planes["near"] == 0, planes.shape)
         selected = {
             plane: np.where(selects_first, option_planes[0][plane], option_planes[1][plane])
             for plane in PLANES.names or ()
@@ -387,13 +369,7 @@ class RadiusRule:
             planes[plane] = np.where(is_certain_choice, selected[plane], planes[plane])
         is_certain = {}
         for plane in ("worst", "meaning", "near"):  # the rule counted `off` in, which is known
-            certain = (
-                condition.shadow[plane] == 0
-                if isinstance(condition, NumberWithPlanes)
-                else np.True_
-            )
-            if certain.ndim:
-                certain = certain.reshape(certain.shape + (1,) * (rank - certain.ndim))
+            certain = condition_planes[plane] == 0
             planes[plane] = np.where(certain, selected[plane], planes[plane])
             is_certain[plane] = certain
         # A device may choose the other side; in exact arithmetic the side is known.

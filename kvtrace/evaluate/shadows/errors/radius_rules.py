@@ -22,7 +22,7 @@ from kvtrace.evaluate.registry import ELEMENTWISE, Elementwise
 from kvtrace.evaluate.rounding import rounding_to
 from kvtrace.evaluate.shadows.errors.images import image, radius_around, widened
 from kvtrace.evaluate.types import ElementType, value_type
-from kvtrace.evaluate.values import Array
+from kvtrace.evaluate.values import Array, with_rank
 from kvtrace.ir import Op, Value
 from kvtrace.ir.flow import flow_of
 from kvtrace.ir.model import Module, attribute
@@ -205,20 +205,15 @@ def _select_radius(operands: Sequence[Array], radii: Sequence[Radius], value: Ar
         return None
     condition, if_true, if_false = operands
     doubt, *radii_of_options = radii
-    selects_first = np.asarray(condition, np.bool_)
     rank = np.ndim(value)
-    if selects_first.ndim < rank:
-        selects_first = selects_first.reshape(
-            selects_first.shape + (1,) * (rank - selects_first.ndim)
-        )
+    selects_first = with_rank(np.asarray(condition, np.bool_), rank)
     first_radius, second_radius = (
         np.zeros((1,) * rank) if radius is None else radius for radius in radii_of_options
     )
     radius: Array = np.where(selects_first, first_radius, second_radius)
     if doubt is None:
         return radius
-    if doubt.ndim < rank:
-        doubt = doubt.reshape(doubt.shape + (1,) * (rank - doubt.ndim))
+    doubt = with_rank(doubt, rank)
     left, right = (np.asarray(option, np.float64) for option in (if_true, if_false))
     distance = np.where(left == right, 0.0, np.abs(left - right))  # 0 for equal infinities
     distance = distance + np.maximum(first_radius, second_radius)
