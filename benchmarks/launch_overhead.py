@@ -1,4 +1,4 @@
-"""Cost of a recorded launch on a GPU: kvtrace's two hot paths and its rivals over bare.
+"""Cost of a recorded launch on a GPU: kvtrace and its rivals over bare.
 
     python benchmarks/launch_overhead.py [--rounds 7] [--launches 20000] [--json FILE]
 
@@ -15,7 +15,7 @@ kvtrace's rounds record everything of launch mode: times, grid, shapes, strides,
 extents, alignment, aliasing and scalars, with the journal thread writing to disk; timeline mode
 records each kernel's execution by CUPTI too. The no-op hook is Triton's own launch hook with a
 function that does nothing. A row of kvtrace's is refused unless the trace says that every launch
-was recorded by that hot path, and in timeline mode that the device's executions were.
+was recorded, and in timeline mode that the device's executions were.
 """
 
 import argparse
