@@ -1,7 +1,7 @@
-"""Kinds of ops, ways in which they read integers, and the operators that they compute."""
+"""Kinds of ops, ways in which they read integers, and operators that they may compute."""
 
 from enum import Enum
-from typing import Final, Literal
+from typing import Literal
 
 
 class Kind(Enum):
@@ -52,45 +52,3 @@ Operator = Literal[
 `mulhi` is the upper half of a product; `cast` keeps the number as far as the new type can represent
 it (truncation to an integer is no cast), `bitcast` keeps the bits. Empty for other operations.
 """
-
-OPERATORS: Final[dict[Operator, str]] = {
-    "+": "arith.addi arith.addf tt.addptr",
-    "-": "arith.subi arith.subf",
-    "*": "arith.muli arith.mulf",
-    "//": "arith.divsi arith.divui",
-    "%": "arith.remsi arith.remui arith.remf",
-    "&": "arith.andi",
-    "|": "arith.ori",
-    "^": "arith.xori",
-    "<<": "arith.shli",
-    ">>": "arith.shrsi arith.shrui",
-    "min": "arith.minsi arith.minui",
-    "max": "arith.maxsi arith.maxui",
-    "where": "arith.select",
-    "compare": "arith.cmpi arith.cmpf",
-    "mulhi": "tt.mulhiui",
-    "fma": "math.fma",
-    "exp": "math.exp math.exp2",
-    "negate": "arith.negf",
-    "cast": "arith.trunci arith.extsi arith.extui arith.index_cast arith.index_castui arith.extf"
-            " arith.truncf tt.fp_to_fp arith.sitofp arith.uitofp",
-    "bitcast": "arith.bitcast tt.bitcast",
-    "dot": "tt.dot ttng.warp_group_dot",
-    "expand_dims": "tt.expand_dims",
-    "trans": "tt.trans",
-    "reshape": "tt.reshape",
-    "join": "tt.join",
-    "split": "tt.split",
-    "program_id": "tt.get_program_id",
-    "num_programs": "tt.get_num_programs",
-    "arange": "tt.make_range",
-    "abs": "math.absi math.absf",
-    "cat": "tt.cat",
-    "int_to_ptr": "tt.int_to_ptr",
-    "ptr_to_int": "tt.ptr_to_int",
-    "constant": "arith.constant llvm.mlir.constant",
-    "undefined": "ub.poison llvm.mlir.undef llvm.mlir.poison",
-    "inline_asm": "tt.elementwise_inline_asm",
-    "extern": "tt.extern_elementwise",
-    "map": "tt.map_elementwise",
-}  # fmt: skip

@@ -12,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from kvtrace.ir.attributes import DenseArrayAttribute
-from kvtrace.ir.op_kinds import OPERATORS
 from kvtrace.ir.op_kinds import AccessKind as AccessKind
 from kvtrace.ir.op_kinds import Kind as Kind
 from kvtrace.ir.op_kinds import Operator as Operator
@@ -26,9 +25,6 @@ if TYPE_CHECKING:
     from kvtrace.ir.model import Op, Value
 
 
-_OPERATOR_OF: Final = {
-    name: operator for operator, names in OPERATORS.items() for name in names.split()
-}
 _TO_FLOAT: Final = {"arith.sitofp", "arith.uitofp"}
 
 
@@ -118,12 +114,16 @@ _Rows = Mapping[str, str]
 def _rows(
     group: str, kind: Kind, rows: _Rows, *, effect: AccessKind | None = None, reading: Reading = ""
 ) -> None:
-    """Add rows to `KINDS`; `rows` maps operand names to the names of the ops that have them."""
-    for operands, names in rows.items():
-        for name in names.split():
+    """Add rows to `KINDS`; `rows` maps operand names to the ops that have them, as `name:operator`.
+
+    The operator is left out for an op that computes none of `Operator`.
+    """
+    for operands, ops in rows.items():
+        for op in ops.split():
+            name, _, operator = op.partition(":")
             KINDS[name] = OpKind(
                 name, group, kind, tuple(operands.split()), effect, reading,
-                _OPERATOR_OF.get(name, ""),
+                cast("Operator", operator),
             )  # fmt: skip
 
 
@@ -162,16 +162,16 @@ _rows("tt_descriptor", Kind.ADDRESS, {
     "pointer offset*": "tt.advance",
 })  # fmt: skip
 _rows("tt_shape", Kind.ADDRESS, {"descriptor": "tt.descriptor_to_tensor"})
-_rows("tt_memory", Kind.ADDRESS, {"pointer offset": "tt.addptr"})
-_rows("tt_addresses", Kind.ADDRESS, {"source": "tt.int_to_ptr tt.ptr_to_int"})
+_rows("tt_memory", Kind.ADDRESS, {"pointer offset": "tt.addptr:+"})
+_rows("tt_addresses", Kind.ADDRESS, {"source": "tt.int_to_ptr:int_to_ptr tt.ptr_to_int:ptr_to_int"})
 
 # -- program ids, constants, messages and barriers ------------------------------------------------
 
 _rows("tt_program", Kind.GIVEN, {
-    "": "tt.get_program_id tt.get_num_programs tt.make_range ub.poison llvm.mlir.undef"
-        " llvm.mlir.poison",
+    "": "tt.get_program_id:program_id tt.get_num_programs:num_programs tt.make_range:arange"
+        " ub.poison:undefined llvm.mlir.undef:undefined llvm.mlir.poison:undefined",
 })  # fmt: skip
-_rows("arith", Kind.GIVEN, {"": "arith.constant llvm.mlir.constant"})
+_rows("arith", Kind.GIVEN, {"": "arith.constant:constant llvm.mlir.constant:constant"})
 _rows("tt_program", Kind.REPORT, {"condition": "tt.assert", "value*": "tt.print"})
 _rows("tt_program", Kind.REMARK, {
     "condition": "llvm.intr.assume",
@@ -186,58 +186,58 @@ _rows("tt_shape", Kind.SPREAD, {
     "source": "tt.splat tt.unsplat tt.broadcast ttg.convert_layout",
 }, reading="modular")  # fmt: skip
 _rows("tt_shape", Kind.REARRANGED, {
-    "source": "tt.expand_dims tt.trans tt.reshape tt.split",
-    "first second": "tt.join tt.cat",
+    "source": "tt.expand_dims:expand_dims tt.trans:trans tt.reshape:reshape tt.split:split",
+    "first second": "tt.join:join tt.cat:cat",
 }, reading="modular")  # fmt: skip
 _rows("tt_shape", Kind.PICKED, {"source index": "tt.gather"})
 
 # -- elementwise arithmetic -----------------------------------------------------------------------
 
 _rows("arith", Kind.ELEMENTWISE, {
-    "left right": "arith.addi arith.subi arith.muli arith.andi arith.ori arith.xori",
-    "condition first second": "arith.select",
+    "left right": "arith.addi:+ arith.subi:- arith.muli:* arith.andi:& arith.ori:| arith.xori:^",
+    "condition first second": "arith.select:where",
 }, reading="modular")  # fmt: skip
 _rows("arith", Kind.ELEMENTWISE, {
-    "left right": "arith.divsi arith.remsi arith.minsi arith.maxsi arith.shrsi",
+    "left right": "arith.divsi:// arith.remsi:% arith.minsi:min arith.maxsi:max arith.shrsi:>>",
 }, reading="signed")  # fmt: skip
 _rows("arith", Kind.ELEMENTWISE, {
-    "left right": "arith.divui arith.minui arith.maxui",
+    "left right": "arith.divui:// arith.minui:min arith.maxui:max",
 }, reading="unsigned")  # fmt: skip
-_rows("arith", Kind.ELEMENTWISE, {"left right": "arith.remui arith.shrui"}, reading="mixing")
+_rows("arith", Kind.ELEMENTWISE, {"left right": "arith.remui:% arith.shrui:>>"}, reading="mixing")
 _rows("arith", Kind.ELEMENTWISE, {
-    "left right": "arith.shli arith.cmpi arith.addf arith.subf arith.mulf arith.divf arith.remf"
-                  " arith.maximumf arith.maxnumf arith.minimumf arith.minnumf arith.cmpf",
-    "source": "arith.negf",
+    "left right": "arith.shli:<< arith.cmpi:compare arith.addf:+ arith.subf:- arith.mulf:*"
+                  " arith.divf arith.remf:% arith.maximumf arith.maxnumf arith.minimumf"
+                  " arith.minnumf arith.cmpf:compare",
+    "source": "arith.negf:negate",
 })  # fmt: skip
 _rows("arith_casts", Kind.ELEMENTWISE, {
-    "source": "arith.trunci arith.bitcast tt.bitcast",
+    "source": "arith.trunci:cast arith.bitcast:bitcast tt.bitcast:bitcast",
 }, reading="modular")  # fmt: skip
-_rows("arith_casts", Kind.ELEMENTWISE, {"source": "arith.extsi arith.index_cast"}, reading="signed")
-_rows(
-    "arith_casts",
-    Kind.ELEMENTWISE,
-    {"source": "arith.extui arith.index_castui"},
-    reading="unsigned",
-)
-_rows("arith_casts", Kind.ELEMENTWISE, {"source": "arith.sitofp"}, reading="signed")
-_rows("arith_casts", Kind.ELEMENTWISE, {"source": "arith.uitofp"}, reading="unsigned")
 _rows("arith_casts", Kind.ELEMENTWISE, {
-    "source": "arith.fptosi arith.fptoui arith.extf arith.truncf",
+    "source": "arith.extsi:cast arith.index_cast:cast arith.sitofp:cast",
+}, reading="signed")  # fmt: skip
+_rows("arith_casts", Kind.ELEMENTWISE, {
+    "source": "arith.extui:cast arith.index_castui:cast arith.uitofp:cast",
+}, reading="unsigned")  # fmt: skip
+_rows("arith_casts", Kind.ELEMENTWISE, {
+    "source": "arith.fptosi arith.fptoui arith.extf:cast arith.truncf:cast",
 })  # fmt: skip
-_rows("math", Kind.ELEMENTWISE, {"source": "math.absi"}, reading="signed")
+_rows("math", Kind.ELEMENTWISE, {"source": "math.absi:abs"}, reading="signed")
 _rows("math", Kind.ELEMENTWISE, {
-    "source": "math.absf math.ceil math.cos math.erf math.exp math.exp2 math.floor math.log"
-              " math.log2 math.rsqrt math.sin math.sqrt",
-    "left right added": "math.fma",
+    "source": "math.absf:abs math.ceil math.cos math.erf math.exp:exp math.exp2:exp math.floor"
+              " math.log math.log2 math.rsqrt math.sin math.sqrt",
+    "left right added": "math.fma:fma",
 })  # fmt: skip
 _rows("tt_elementwise", Kind.ELEMENTWISE, {
     "source lowest highest": "tt.clampf",
     "left right": "tt.precise_divf tt.approx_divf",
-    "source": "tt.precise_sqrt tt.fp_to_fp",
+    "source": "tt.precise_sqrt tt.fp_to_fp:cast",
 })  # fmt: skip
-_rows("tt_elementwise", Kind.ELEMENTWISE, {"left right": "tt.mulhiui"}, reading="mixing")
-_rows("libdevice", Kind.ELEMENTWISE, {"source*": "tt.extern_elementwise"})
-_rows("tt_inline", Kind.ELEMENTWISE, {"source*": "tt.elementwise_inline_asm tt.map_elementwise"})
+_rows("tt_elementwise", Kind.ELEMENTWISE, {"left right": "tt.mulhiui:mulhi"}, reading="mixing")
+_rows("libdevice", Kind.ELEMENTWISE, {"source*": "tt.extern_elementwise:extern"})
+_rows("tt_inline", Kind.ELEMENTWISE, {
+    "source*": "tt.elementwise_inline_asm:inline_asm tt.map_elementwise:map",
+})  # fmt: skip
 
 # -- reductions, scans and products ---------------------------------------------------------------
 
@@ -245,13 +245,13 @@ _rows("tt_reduce", Kind.REDUCTION, {"source*": "tt.reduce"})
 _rows("tt_reduce", Kind.SCAN, {"source*": "tt.scan"})
 _rows("tt_reduce", Kind.COUNT, {"source mask?": "tt.histogram"})
 _rows("tt_dot", Kind.PRODUCT, {
-    "left right added": "tt.dot",
+    "left right added": "tt.dot:dot",
     "left right added left_scale? right_scale?": "tt.dot_scaled",
 })  # fmt: skip
 
 # -- ops of TTGIR only ----------------------------------------------------------------------------
 
-_rows("ttng", Kind.PRODUCT, {"left right added adds?": "ttng.warp_group_dot"})
+_rows("ttng", Kind.PRODUCT, {"left right added adds?": "ttng.warp_group_dot:dot"})
 _rows("ttg", Kind.SHARED, {
     "source?": "ttg.local_alloc",
     "shared": "ttg.local_dealloc ttg.memdesc_trans ttg.memdesc_reshape ttg.memdesc_subslice"
