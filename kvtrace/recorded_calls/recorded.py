@@ -116,9 +116,14 @@ class Call(Struct, frozen=True, eq=False):
 
     def tensor(self, position: int) -> TensorArgument:
         """Return the argument at a position, which is a tensor."""
-        tensor = self.arguments[position]
-        assert isinstance(tensor, TensorArgument)
+        tensor = self.tensor_at(position)
+        assert tensor is not None
         return tensor
+
+    def tensor_at(self, position: int | None) -> TensorArgument | None:
+        """Return the tensor at a position; None for a scalar, or without a position."""
+        argument = None if position is None else self.arguments[position]
+        return argument if isinstance(argument, TensorArgument) else None
 
     def positions_in_storage(self, position: int) -> tuple[int, ...]:
         """Return the positions of all tensors in the storage of the tensor at a position."""

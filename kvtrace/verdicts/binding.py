@@ -373,9 +373,8 @@ class BoundCall:
 
         A signed index needs a tensor with signs; what is stored in one without may be a hash.
         """
-        position = use.access.argument
-        tensor = None if position is None else self.call.arguments[position]
-        kind = tensor.dtype[0] if isinstance(tensor, TensorArgument) else ""
+        tensor = self.call.tensor_at(use.access.argument)
+        kind = "" if tensor is None else tensor.dtype[0]
         if use.purpose == "signed index":
             return kind == "i"
         if kind != "u" or use.purpose != "index":

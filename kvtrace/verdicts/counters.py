@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kvtrace.evaluate import TensorArgument
 from kvtrace.ir.feeding import feeding
 from kvtrace.ir.flow import counter_of
 from kvtrace.symbolic.conditions import TRUE, AtLeast, at_least
@@ -88,14 +87,16 @@ class Counters:
         storages = {
             tensor.storage
             for access in accesses
-            if access.op.index == index and (tensor := self._tensor(access)) is not None
+            if access.op.index == index
+            and (tensor := self._call.tensor_at(access.argument)) is not None
         }
         if len(storages) != 1:
             return ()
         changes = [
             access
             for access in accesses
-            if (tensor := self._tensor(access)) is None or tensor.storage in storages
+            if (tensor := self._call.tensor_at(access.argument)) is None
+            or tensor.storage in storages
         ]
         additions = [change for change in changes if self._is_counting(change)]
         others = [change for change in changes if change not in additions]
@@ -134,7 +135,7 @@ class Counters:
 
     def _bytes(self, access: Access, ranges: Ranges) -> Interval:
         """Return the bytes of a storage to which an access may be: the first, and the end."""
-        tensor = self._tensor(access)
+        tensor = self._call.tensor_at(access.argument)
         if tensor is None or access.unknown is not None:
             return -(1 << 64), 1 << 64
         low, high = ranges.interval(access.offset)
@@ -142,7 +143,7 @@ class Counters:
 
     def _is_counting(self, access: Access) -> bool:
         """Return whether an access adds numbers that are not negative to integers of its tensor."""
-        tensor, size = self._tensor(access), access.element_bytes
+        tensor, size = self._call.tensor_at(access.argument), access.element_bytes
         if tensor is None or access.operator != "add" or access.unknown is not None:
             return False
         steps = (*access.offset.coefficients.values(), tensor.offset_bytes)
@@ -155,7 +156,10 @@ class Counters:
 
     def _numbers(self, additions: Sequence[Access]) -> Interval | None:
         """Return the smallest and the largest recorded integer to which accesses may add."""
-        size, tensors = additions[0].element_bytes, [self._tensor(a) for a in additions]
+        size, tensors = (
+            additions[0].element_bytes,
+            [self._call.tensor_at(a.argument) for a in additions],
+        )
         first, end = self._counters(additions, self._ranges.supposing({}))
         if first < 0 or any(tensor is None or end > tensor.storage.nbytes for tensor in tensors):
             return None
@@ -173,10 +177,6 @@ class Counters:
         """Return the bytes of a storage from the first to the last counter."""
         places = [self._bytes(addition, ranges) for addition in additions]
         return min(first for first, _ in places), max(end for _, end in places)
-
-    def _tensor(self, access: Access) -> TensorArgument | None:
-        argument = None if access.argument is None else self._call.arguments[access.argument]
-        return argument if isinstance(argument, TensorArgument) else None
 
     # -- numbers of additions ----------------------------------------------------------------------
 

@@ -108,11 +108,6 @@ class Kernel:
                 for term in (*value.extents, *value.strides):
                     yield from term.symbols("scalar")
 
-    def tensor(self, position: int | None) -> TensorArgument | None:
-        """Return the tensor passed at an argument's position; None for a scalar or no position."""
-        argument = None if position is None else self.call.arguments[position]
-        return argument if isinstance(argument, TensorArgument) else None
-
     def has_one_store(self, position: int | None) -> bool:
         """Return whether one op alone writes to an argument."""
         writes = (access for access in self.summary.accesses if access.kind != "load")
@@ -127,7 +122,7 @@ class Kernel:
 
         Empty if another axis has the same stride in this call.
         """
-        tensor = self.tensor(position)
+        tensor = self.call.tensor_at(position)
         if tensor is None or position is None:
             return frozenset()
         axes = self._growing.get(position, ())
@@ -325,7 +320,7 @@ class Kernel:
         a sum of the tensor's strides is returned unchanged. The stride of an axis with one element
         counts only if the axis grows with the batch.
         """
-        tensor = self.tensor(argument)
+        tensor = self.call.tensor_at(argument)
         last = None if tensor is None else last_axis(tensor)
         if tensor is None or last is None:
             return offset
@@ -417,7 +412,7 @@ class Kernel:
 
     def _row_axes(self, argument: int | None, axes: Sequence[Axis]) -> list[int]:
         """Return the axes of a tensor that number an output's rows; none without a tensor."""
-        tensor = self.tensor(argument)
+        tensor = self.call.tensor_at(argument)
         steps = [] if tensor is None else [n * tensor.element.bytes for n in tensor.strides]
         row_steps = {step for step in steps if step >= axes[-1].step}
         if axes[0].step in self.growing_steps(argument):
@@ -428,7 +423,7 @@ class Kernel:
         self, argument: int | None, axes: Sequence[Axis]
     ) -> tuple[list[int], list[int]] | None:
         """Return the extents of a tensor's row axes, and of the axes inside of them."""
-        tensor = self.tensor(argument)
+        tensor = self.call.tensor_at(argument)
         if tensor is None:
             return None
         rows = self._row_axes(argument, axes)
@@ -439,7 +434,7 @@ class Kernel:
 
     def extents(self, output: Output) -> dict[Symbol, int]:
         """Return the recorded extent of each coordinate of bound trees; {} without a tensor."""
-        tensor = self.tensor(output.access.argument)
+        tensor = self.call.tensor_at(output.access.argument)
         if tensor is None:
             return {}
         outer_step = prod(tensor.shape) * tensor.element.bytes
@@ -462,7 +457,7 @@ class Kernel:
         Row counts that equal another extent of the output are ignored; empty if no row count is
         left.
         """
-        output = self.tensor(argument)
+        output = self.call.tensor_at(argument)
         if output is None:
             return frozenset()
         row_steps = {axis.step for axis in rows}

@@ -42,7 +42,7 @@ def _may_share(load: Access, store: Access, kernel: Kernel) -> bool:
     """Return whether the memory of two accesses may overlap."""
     if load.argument is None or store.argument is None or load.argument == store.argument:
         return True
-    first, second = kernel.tensor(load.argument), kernel.tensor(store.argument)
+    first, second = kernel.call.tensor_at(load.argument), kernel.call.tensor_at(store.argument)
     if first is None or second is None or first.storage is not second.storage:
         return False
     (start, end), (other_start, other_end) = _byte_range(first), _byte_range(second)

@@ -228,7 +228,7 @@ def _row_guards(verdict: RowVerdict, kernel: Kernel) -> tuple[RowGuard, ...]:
 
 def _row_axes(verdict: RowVerdict, kernel: Kernel) -> frozenset[int]:
     """Return the tensor's axes that number an output's rows; empty if no axis is known."""
-    tensor = kernel.tensor(verdict.access.argument)
+    tensor = kernel.call.tensor_at(verdict.access.argument)
     if tensor is None or verdict.unsplit_output is None or not verdict.unsplit_output.axes:
         return frozenset()
     step = verdict.unsplit_output.axes[0].step
@@ -240,7 +240,7 @@ def _row_axes(verdict: RowVerdict, kernel: Kernel) -> frozenset[int]:
 
 def _batch(result: OutputResult, verdict: RowVerdict, kernel: Kernel, variant: int) -> Batch | None:
     """Return the size of a call's batch; None where no axis of the output numbers rows."""
-    tensor = kernel.tensor(verdict.access.argument)
+    tensor = kernel.call.tensor_at(verdict.access.argument)
     if tensor is None or not result.row_axes or max(result.row_axes) >= len(tensor.shape):
         return None
     rows = prod(tensor.shape[axis] for axis in result.row_axes)
@@ -279,7 +279,7 @@ def _add_compared_call(
     added.
     """
     position, output = verdict.access.argument, verdict.unsplit_output
-    tensor = kernel.tensor(position)
+    tensor = kernel.call.tensor_at(position)
     if tensor is None or position is None:
         return
     if batch.rows == 1:
@@ -320,7 +320,7 @@ def _shared_shapes(result: OutputResult, kernel: Kernel, rows: int) -> tuple[tup
     """Return the shapes of tensors shared by all rows, with -1 for extents that equal the rows."""
     shapes = []
     for position in (kernel.names.index(name) for name in result.shared if name in kernel.names):
-        tensor, growing = kernel.tensor(position), kernel.growing_axes(position)
+        tensor, growing = kernel.call.tensor_at(position), kernel.growing_axes(position)
         if tensor is not None:
             extents = enumerate(tensor.shape)
             shapes.append(tuple(-1 if n == rows and axis in growing else n for axis, n in extents))

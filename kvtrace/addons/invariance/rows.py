@@ -152,7 +152,7 @@ def _verdict(access: Access, kernel: Kernel) -> RowVerdict:
     name = kernel.name(access.argument)
     try:
         output = coordinates_of(
-            access, kernel.tensor(access.argument), kernel.bound.ranges, kernel.sizes
+            access, kernel.call.tensor_at(access.argument), kernel.bound.ranges, kernel.sizes
         )
         output = with_leading_axes(output, kernel.growing_steps(access.argument))
         tree = kernel.tree(access, output)
@@ -258,7 +258,7 @@ def _coordinate_bounds(
         for outer, inner in itertools.pairwise(steps)
     ]
     conditions += [at_least(axis.coordinate.term) for axis in axes if axis.is_index]
-    tensor = kernel.tensor(access.argument)
+    tensor = kernel.call.tensor_at(access.argument)
     if tensor is not None and steps and steps[0] is not axes[0]:
         first, last = tensor.view_bytes
         conditions.append(less(steps[0].coordinate.term, -(-(last - first) // steps[0].step)))

@@ -137,7 +137,7 @@ def _store(access: Access, kernel: Kernel) -> Store | None:
     if access.kind == "atomic":
         return None
     result = None
-    for tensor in _with_axes_joined(kernel.tensor(access.argument)):
+    for tensor in _with_axes_joined(kernel.call.tensor_at(access.argument)):
         try:
             output = coordinates_of(
                 access, tensor, kernel.bound.ranges, kernel.sizes, this_call_only=True
@@ -295,12 +295,8 @@ def stored_elements(call: Call, argument: int) -> NDArray[np.bool_] | None:
     None if data decide what is stored, the call cannot be evaluated, or there are too many lanes
     or elements.
     """
-    tensor = call.arguments[argument]
-    if (
-        not isinstance(tensor, TensorArgument)
-        or 0 in tensor.shape
-        or min(tensor.strides, default=0) < 0
-    ):
+    tensor = call.tensor_at(argument)
+    if tensor is None or 0 in tensor.shape or min(tensor.strides, default=0) < 0:
         return None
     size = tensor.element.bytes
     count = tensor.view_bytes[1] // size

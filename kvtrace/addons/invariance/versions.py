@@ -165,15 +165,10 @@ def _compare_output(
     if isinstance(difference, str):
         return OutputMeaning(first.kernel, name, "violation", difference)
     witness = difference if isinstance(difference, Witness) else None
-    tensor = first.arguments[position]
+    tensor = first.tensor_at(position)
     if difference is None and stored_alike(first, second, position, pairs):
         difference = False
-    if (
-        first_stores is None
-        or second_stores is None
-        or difference is None
-        or not isinstance(tensor, TensorArgument)
-    ):
+    if first_stores is None or second_stores is None or difference is None or tensor is None:
         is_order_free = any(map(_has_free_order, (first, second)))
         if difference is False and isinstance(tensor, TensorArgument):
             integer_witness = _integer_witness(tensor, versions, deadline)

@@ -60,8 +60,7 @@ def _sources(bound: BoundCall, symbol: Symbol) -> tuple[TensorArgument, ...]:
         return load_sources
     op_index = symbol.key[0] if isinstance(symbol.key, tuple) else symbol.key
     atomics = (s.access for s in sharers_of(bound) if s.access.op.index == op_index)
-    arguments = (bound.call.arguments[a.argument] for a in atomics if a.argument is not None)
-    return tuple(argument for argument in arguments if isinstance(argument, TensorArgument))
+    return tuple(filter(None, (bound.call.tensor_at(atomic.argument) for atomic in atomics)))
 
 
 def assumption_of(
@@ -119,8 +118,8 @@ def _prevents_race(
     ranges = bound.ranges.supposing({(symbol.kind, symbol.key): span for symbol in contents})
     sides = []
     for access in (sharer.access for sharer in pair):
-        tensor = None if access.argument is None else bound.call.arguments[access.argument]
-        if access.unknown is not None or not isinstance(tensor, TensorArgument):
+        tensor = bound.call.tensor_at(access.argument)
+        if access.unknown is not None or tensor is None:
             return False
         if not all(
             follows(arithmetic.stays_in_width, Given(bound.given(arithmetic).exact, ranges))

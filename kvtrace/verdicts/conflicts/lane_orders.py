@@ -84,8 +84,7 @@ class LaneVisit(Struct, frozen=True):
 
     def touch(self, call: Call, program: int) -> Touch:
         """Return the visit as one side of a witness, with its offset in the argument."""
-        visit, argument = self.visit, call.arguments[self.visit.argument]
-        assert isinstance(argument, TensorArgument)
+        visit, argument = self.visit, call.tensor(self.visit.argument)
         return Touch(
             visit.op, program, visit.iteration, self.lane, visit.argument,
             visit.start - argument.offset_bytes,

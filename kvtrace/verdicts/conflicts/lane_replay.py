@@ -402,10 +402,9 @@ def _contents_for(bound: BoundCall) -> Any:
     )
     deciding_loads = {op.index for op in module.ops if op.name in READING} & feeders
     storages = {
-        argument.storage
+        tensor.storage
         for access in bound.summary.accesses
-        if access.op.index in deciding_loads and access.argument is not None
-        if isinstance(argument := bound.call.arguments[access.argument], TensorArgument)
+        if access.op.index in deciding_loads and (tensor := bound.call.tensor_at(access.argument))
     }
     deciding_names = {
         tensor.name

@@ -317,7 +317,9 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
         storages = self._storages(op)
         for (index, argument), reason in self._sweep.lost.items():
             if ascending(op.index, index) in self._open_pairs and (
-                index == op.index or argument is None or self._storage(argument) in storages
+                index == op.index
+                or argument is None
+                or ((tensor := self._call.tensor_at(argument)) and tensor.storage in storages)
             ):
                 yield reason
 
@@ -485,14 +487,7 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
 
     # -- storages ------------------------------------------------------------------------------
 
-    def _arguments(self, op: Op) -> Iterable[int]:
-        accesses = (access for access in self._bound.summary.accesses if access.op is op)
-        return {access.argument for access in accesses if access.argument is not None}
-
-    def _storage(self, argument: int) -> Storage | None:
-        value = self._call.arguments[argument]
-        return value.storage if isinstance(value, TensorArgument) else None
-
     def _storages(self, op: Op) -> frozenset[Storage]:
-        storages = (self._storage(argument) for argument in self._arguments(op))
-        return frozenset(storage for storage in storages if storage is not None)
+        accesses = (access for access in self._bound.summary.accesses if access.op is op)
+        tensors = (self._call.tensor_at(access.argument) for access in accesses)
+        return frozenset(tensor.storage for tensor in tensors if tensor is not None)

@@ -113,13 +113,13 @@ class EvaluatedLanes(EvaluatedPairs[LanePairs]):
         self._add_write(access)
         if index not in self._indices or access.active == 0 or index in self._undecidable:
             return
-        argument = None if access.argument is None else self._call.arguments[access.argument]
+        argument = self._call.tensor_at(access.argument)
         self._elements += access.lanes if access.active is None else access.active
         if self._elements > _MOST_ELEMENTS:
             self._undecidable[index] = f"it touches more than {_MOST_ELEMENTS:,} elements"
             return
         elements = access.elements()
-        if elements is None or not isinstance(argument, TensorArgument):
+        if elements is None or argument is None:
             self._undecidable[index] = access.reason or "its address could not be derived"
             return
         offsets, programs = elements
@@ -133,8 +133,8 @@ class EvaluatedLanes(EvaluatedPairs[LanePairs]):
     def _add_write(self, access: Access) -> None:
         if access.op.index not in self._writes or access.active == 0:
             return
-        argument = None if access.argument is None else self._call.arguments[access.argument]
-        if access.lowest is None or not isinstance(argument, TensorArgument):
+        argument = self._call.tensor_at(access.argument)
+        if access.lowest is None or argument is None:
             self._evaluated_writes = None
         elif self._evaluated_writes is not None:
             self._evaluated_writes.add(argument.storage)

@@ -98,7 +98,7 @@ def copy_of(bound: BoundCall, sharer: Sharer) -> Copy:
 def _sharers(bound: BoundCall) -> Iterator[Sharer]:
     accesses = bound.summary.accesses
     roles = roles_of(bound.call.module).by_op
-    tensors = [_tensor(bound, access) for access in accesses]
+    tensors = [bound.call.tensor_at(access.argument) for access in accesses]
     pairs = list(zip(accesses, tensors, strict=True))
     written_tensors = [tensor for access, tensor in pairs if access.kind != "load"]
     written_storages_ = {tensor.storage for tensor in written_tensors if tensor is not None}
@@ -110,11 +110,6 @@ def _sharers(bound: BoundCall) -> Iterator[Sharer]:
                 yield Sharer(access, roles[access.op.index], storage, None, reason)
             else:
                 yield _sharer(bound, access, roles[access.op.index], tensor)
-
-
-def _tensor(bound: BoundCall, access: Access) -> TensorArgument | None:
-    argument = None if access.argument is None else bound.call.arguments[access.argument]
-    return argument if isinstance(argument, TensorArgument) else None
 
 
 def _sharer(bound: BoundCall, access: Access, role: Role, tensor: TensorArgument) -> Sharer:

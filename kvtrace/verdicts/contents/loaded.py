@@ -110,7 +110,7 @@ class Contents:
         for access in self._summary.accesses:
             if access.op.index == op and access.argument == argument:
                 size = access.element_bytes
-                tensor = self._tensor(access)
+                tensor = self._call.tensor_at(access.argument)
                 numbers = self._numbers(access)
                 if tensor is None or numbers is None or signed_range(8 * size)[1] != symbol.high:
                     return None
@@ -122,13 +122,15 @@ class Contents:
         """Return the tensors from which a content symbol's integer was loaded."""
         op = _load_index(symbol)
         accesses = [access for access in self._summary.accesses if access.op.index == op]
-        tensors = (self._tensor(access) for access in accesses)
+        tensors = (self._call.tensor_at(access.argument) for access in accesses)
         return tuple(tensor for tensor in tensors if tensor is not None)
 
     def read_by(self, ops: Collection[int]) -> tuple[TensorArgument, ...]:
         """Return the tensors without recorded contents that ops of these indices access."""
         tensors = (
-            self._tensor(access) for access in self._summary.accesses if access.op.index in ops
+            self._call.tensor_at(access.argument)
+            for access in self._summary.accesses
+            if access.op.index in ops
         )
         return tuple(t for t in tensors if t is not None and t.storage.data is None)
 
@@ -145,7 +147,7 @@ class Contents:
         return low, high
 
     def _range_in_storage(self, access: Access) -> Interval | None:
-        tensor, size = self._tensor(access), access.element_bytes
+        tensor, size = self._call.tensor_at(access.argument), access.element_bytes
         if any(step % size for step in access.offset.coefficients.values()):
             return None  # offsets are not multiples of the element size
         numbers = self._numbers(access)
@@ -158,7 +160,7 @@ class Contents:
 
     def _numbers(self, access: Access) -> NDArray[Any] | None:
         """Return the integers of an access, None if unknown or the launch writes to them."""
-        tensor = self._tensor(access)
+        tensor = self._call.tensor_at(access.argument)
         return None if tensor is None or self._is_written(tensor) else self.at_start(access)
 
     def at_start(self, access: Access) -> NDArray[Any] | None:
@@ -166,7 +168,7 @@ class Contents:
 
         Those of each contents of the call follow those of the one before.
         """
-        tensor, size = self._tensor(access), access.element_bytes
+        tensor, size = self._call.tensor_at(access.argument), access.element_bytes
         if tensor is None or size not in (1, 2, 4, 8) or tensor.dtype[0] not in _INTEGERS:
             return None
         if tensor.storage.data is None:
@@ -184,16 +186,10 @@ class Contents:
         for access in self._summary.accesses:
             if access.kind == "load":
                 continue
-            target = self._tensor(access)
+            target = self._call.tensor_at(access.argument)
             if target is None or target.storage is tensor.storage:
                 return True
         return False
-
-    def _tensor(self, access: Access) -> TensorArgument | None:
-        if access.argument is None:
-            return None
-        argument = self._call.arguments[access.argument]
-        return argument if isinstance(argument, TensorArgument) else None
 
 
 def depends_on(tensors: Iterable[TensorArgument]) -> str:

@@ -48,10 +48,8 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
 def _judge_alignment(bound: BoundCall, access: Access) -> Verdict | None:
     """Return the verdict misaligned on an access, None if it is aligned in every call."""
     size = access.element_bytes
-    if access.argument is None or size == 1:
-        return None
-    tensor = bound.call.arguments[access.argument]
-    if not isinstance(tensor, TensorArgument):
+    tensor = bound.call.tensor_at(access.argument)
+    if tensor is None or size == 1:
         return None
     address = access.offset + tensor.address
     if _is_multiple(address, size):  # true of nearly all accesses

@@ -175,11 +175,11 @@ def _judge_access(bound: BoundCall, access: Access) -> _Finding:
     if access.argument is None:
         reason = access.unknown or "its address comes from no argument"
         return _UndecidedAccess(reason, evaluating=True)
-    tensor = bound.call.arguments[access.argument]
-    if not isinstance(tensor, TensorArgument):
-        return _UndecidedAccess(
-            f"argument {tensor.name} is a pointer that was not recorded", evaluating=False
-        )
+    tensor = bound.call.tensor_at(access.argument)
+    if tensor is None:
+        name = bound.call.arguments[access.argument].name
+        reason = f"argument {name} is a pointer that was not recorded"
+        return _UndecidedAccess(reason, evaluating=False)
     possible_wrap = bound.may_wrap(access)
     if possible_wrap is not None and (
         _is_left_to_evaluation(bound, access, possible_wrap[1]) or overflow.wraps(bound, access)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.scope import program_at
 from kvtrace.ir import Op, Value
 from kvtrace.ir.buffer_ops import BUFFER_BYTES, IN_BUFFER
@@ -76,11 +75,9 @@ def _distance(bound: BoundCall, steps: Iterable[Value]) -> Term | None:
 
 def _needs_proof(bound: BoundCall, access: Access, base: Value) -> bool:
     """Return whether a buffer from a base is larger than 2 GiB, as far as Triton knows."""
-    tensor = None if access.argument is None else bound.call.arguments[access.argument]
+    tensor = bound.call.tensor_at(access.argument)
     is_start = base in bound.call.module.main.arguments
-    return not (
-        is_start and isinstance(tensor, TensorArgument) and tensor.storage.nbytes <= BUFFER_BYTES
-    )
+    return not (is_start and tensor is not None and tensor.storage.nbytes <= BUFFER_BYTES)
 
 
 def _own_mask(bound: BoundCall, access: Access) -> Iterable[Condition]:

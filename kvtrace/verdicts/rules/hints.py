@@ -92,10 +92,10 @@ def _place(hint: Hint) -> Place:
 
 def _judge_value(bound: BoundCall, hint: Hint, term: Term) -> Iterator[Verdict]:
     if hint.argument is not None:
-        argument = bound.call.arguments[hint.argument]
-        if not isinstance(argument, TensorArgument):
+        tensor = bound.call.tensor_at(hint.argument)
+        if tensor is None:
             return
-        term = term + argument.address
+        term = term + tensor.address
     name = value_expression(hint.value, bound.summary)
     place = _place(hint)
     for axis, number in enumerate(hint.numbers):
@@ -128,10 +128,8 @@ def _claim_and_test(
 ) -> tuple[Condition, Test]:
     """Return a hint's promise along an axis, and a test that marks numbers that break it."""
     unit = hint.element_bytes or 1
-    start_bytes = 0
-    if hint.argument is not None:
-        argument = bound.call.arguments[hint.argument]
-        start_bytes = argument.address if isinstance(argument, TensorArgument) else 0
+    tensor = bound.call.tensor_at(hint.argument)
+    start_bytes = 0 if tensor is None else tensor.address
     extent = hint.shape[axis] if axis < len(hint.shape) else 1
     place = lane(axis, extent)
     if hint.what == "divisibility":

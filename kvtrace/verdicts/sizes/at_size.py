@@ -15,7 +15,6 @@ from typing import Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.grid_limits import grid_problem
 from kvtrace.ir.types import integer_bits
 from kvtrace.recorded_calls.recorded import Call
@@ -306,8 +305,8 @@ class _CallNumbers:
     def _number(self, symbol: Symbol) -> int | None:
         position = symbol.key[0] if isinstance(symbol.key, tuple) else None
         if position is not None and symbol == extent(position):
-            tensor = self._call.arguments[position]
-            if not isinstance(tensor, TensorArgument):
+            tensor = self._call.tensor_at(position)
+            if tensor is None:
                 return None
             return max(0, min(tensor.view_bytes[1], tensor.storage_bytes[1]))
         low, high = self._ranges.of(

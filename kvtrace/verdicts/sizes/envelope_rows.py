@@ -15,7 +15,6 @@ from typing import Any, Final, Literal
 from msgspec import Struct, structs
 
 from kvtrace.converters.findings.envelope import EnvelopeRow
-from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import Op, source_stack
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.symbolic.prover import Interval
@@ -430,8 +429,8 @@ class Subject:
     ) -> tuple[str, None] | None:
         """Return a message if an access surely leaves its tensor, else None."""
         access = summarize(call.module).accesses[access_index]
-        tensor = None if access.argument is None else call.arguments[access.argument]
-        if not isinstance(tensor, TensorArgument):
+        tensor = call.tensor_at(access.argument)
+        if tensor is None:
             return None
         bound = BoundCall(call, (), BUDGET, ranges)
         claim, given = access.lies_within(*tensor.view_bytes), bound.active(access)

@@ -90,10 +90,10 @@ def ranges_by_tensor(
             for s in index_symbols(call, position)
             if (s.kind, s.key) in ranges
         ]
-        argument = call.arguments[position]
-        if load_ranges and isinstance(argument, TensorArgument):
+        tensor = call.tensor_at(position)
+        if load_ranges and tensor is not None:
             yield (
-                argument,
+                tensor,
                 (min(low for low, _ in load_ranges), max(high for _, high in load_ranges)),
             )
 
@@ -292,8 +292,8 @@ def violation(contract: Contract, call: Call) -> str | None:
     ranges = ranges_of_loads((contract,), relations, relations.base)
     for position, symbol in symbols_of(contract, call) if ranges else ():
         low, high = ranges[symbol.kind, symbol.key]
-        tensor, recorded = call.arguments[position], bound.contents.recorded(symbol)
-        if recorded is None or not isinstance(tensor, TensorArgument):
+        tensor, recorded = call.tensor_at(position), bound.contents.recorded(symbol)
+        if recorded is None or tensor is None:
             continue
         bad_values = [value for value in recorded.numbers if not low <= value <= high]
         if bad_values:

@@ -14,7 +14,6 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kvtrace.evaluate import TensorArgument
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.symbolic.conditions import Condition, at_least, in_order
 from kvtrace.symbolic.functions import maximum
@@ -148,10 +147,8 @@ class Sized:
 
     def end_bytes(self, position: int) -> Term | None:
         """Return the bytes from a tensor's data pointer to its view's end, None if unknown."""
-        tensor = self.call.arguments[position]
-        if not isinstance(tensor, TensorArgument):
-            return None
-        if tensor.view_bytes[1] > tensor.storage_bytes[1]:
+        tensor = self.call.tensor_at(position)
+        if tensor is None or tensor.view_bytes[1] > tensor.storage_bytes[1]:
             return None
         last = as_term(1)
         for axis in range(len(tensor.shape)):

@@ -12,7 +12,6 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import Module, Op
 from kvtrace.ir.buffer_ops import IN_BUFFER
 from kvtrace.ir.feeding import feeding
@@ -409,8 +408,8 @@ def _is_moved(bound: SizedCall, left: Access, right: Access) -> bool:
         return False
     offsets = set()
     for position in positions:
-        tensor = bound.call.arguments[position]
-        offsets.add(tensor.offset_bytes if isinstance(tensor, TensorArgument) else None)
+        tensor = bound.call.tensor_at(position)
+        offsets.add(None if tensor is None else tensor.offset_bytes)
     terms = bound.sized.sizes.terms
     size_terms = (terms[n] for n in terms if n[0] in ("shape", "stride") and n[1] in positions)
     return len(offsets) > 1 and any(term.constant is None for term in size_terms)
@@ -425,9 +424,8 @@ def _are_apart(bound: SizedCall, left: Access, right: Access, actors: Actors) ->
     `(row - row') * columns + lane - lane' = 0` with lanes below `columns` forces `row = row'` at
     every size. The forced equations have constant coefficients, which the prover decides.
     """
-    position = left.argument if left.argument is not None else right.argument
-    tensor = None if position is None else bound.call.arguments[position]
-    if not isinstance(tensor, TensorArgument) or None in (left.argument, right.argument):
+    tensor = bound.call.tensor_at(left.argument)
+    if tensor is None or right.argument is None:
         return False
     sides = [_side(bound, access) for access in (left, right)]
     question = Question(sides[0], sides[1], actors, bound.ranges, tensor.storage.nbytes)
