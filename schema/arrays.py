@@ -186,8 +186,9 @@ def _struct_children(values: Sequence[Any], arrow_type: pa.DataType) -> list[pa.
 
 
 def _dictionary_array(values: Sequence[Any], arrow_type: pa.DataType) -> pa.Array:
-    codes: dict[Any, int] = {}
-    indices = [None if value is None else codes.setdefault(value, len(codes)) for value in values]
+    distinct = filter(lambda value: value is not None, dict.fromkeys(values))
+    codes = {value: number for number, value in enumerate(distinct)}
+    indices = list(map(codes.get, values))
     return pa.DictionaryArray.from_arrays(
         array_of(indices, arrow_type.index_type), array_of(list(codes), arrow_type.value_type)
     )

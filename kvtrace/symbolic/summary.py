@@ -17,8 +17,8 @@ from msgspec import Struct
 from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.ops import AccessKind
 from kvtrace.schema.cached_property import cached_property
-from kvtrace.symbolic.conditions import FALSE, TRUE, Condition, at_least, conjunction
-from kvtrace.symbolic.terms import ZERO, Key, Symbol, Term, signed_range
+from kvtrace.symbolic.conditions import FALSE, TRUE, Condition, at_least, conjunction, in_order
+from kvtrace.symbolic.terms import ZERO, Key, Symbol, Term, lane, signed_range
 
 
 class CarriedInteger(Struct, frozen=True, eq=False):
@@ -105,6 +105,19 @@ class Access(Place, frozen=True, eq=False, dict=True):
     def active(self) -> Condition:
         """The condition that a lane is reached and not masked off: `reached` and `mask`."""
         return conjunction((self.reached, self.mask))
+
+    @cached_property
+    def lanes(self) -> tuple[Symbol, ...]:
+        """The lane symbols, outermost axis first; () for a scalar access."""
+        axes = (lane(axis, extent).atoms() for axis, extent in enumerate(self.shape))
+        return tuple(atom for atoms in axes for atom in atoms if isinstance(atom, Symbol))
+
+    @cached_property
+    def symbols(self) -> tuple[Symbol, ...]:
+        """The symbols of the conditions in `active`, in order: an index before what it selects."""
+        conditions = (*(loop.running for loop in self.loops), self.guard, self.mask)
+        atoms = {atom for condition in conditions for atom in condition.atoms()}
+        return tuple(atom for atom in in_order(atoms) if isinstance(atom, Symbol))
 
     def lies_within(self, first: Term | int, end: Term | int) -> Condition:
         """Return the claim that an element lies in the bytes from `first` to before `end`."""

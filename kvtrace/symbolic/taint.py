@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kvtrace.ir import Module, Op, Value
 from kvtrace.ir.attributes import DenseArrayAttribute
@@ -80,11 +80,21 @@ def undefined_cause(op: Op) -> str | None:
 
 
 @once_per_module
+def undefined_causes(module: Module) -> Mapping[Op, str]:
+    """Return `undefined_cause` of each op that has one, in order."""
+    return {op: cause for op in module.ops if (cause := undefined_cause(op))}
+
+
+@once_per_module
+def undefined_sources(module: Module) -> frozenset[Op]:
+    """Return the ops that may leave elements without a value."""
+    return frozenset(filter(leaves_lanes, module.ops)).union(undefined_causes(module))
+
+
+@once_per_module
 def tainted(module: Module) -> frozenset[int]:
     """Return the ids of the values that may have undefined elements, by forward data flow."""
-    return reached_from(
-        module, [op.results[0] for op in module.ops if leaves_lanes(op) or undefined_cause(op)]
-    )
+    return reached_from(module, [op.results[0] for op in undefined_sources(module)])
 
 
 def reached_from(module: Module, sources: Sequence[Value]) -> frozenset[int]:

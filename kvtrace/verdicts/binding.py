@@ -130,6 +130,7 @@ class BoundCall:
         #: By conditions: accesses under equal ones share what is proven under them.
         self._givens: dict[tuple[Condition, ...], Given] = {}
         self._widths: dict[int, Decision] = {}
+        self._wraps: dict[int, tuple[Place, tuple[Arithmetic, Refuted | Unknown] | None]] = {}
         self.use_decisions: dict[object, Decision] = {}
         self.memo: dict[object, Any] = {}
         for loop in self.summary.loops:  # an outer loop comes before those in it
@@ -313,8 +314,13 @@ class BoundCall:
 
         The decision has a point where it wraps, or the reason why none is known. None: all
         arithmetic stays within its width in all programs, lanes and trips, so the kernel computes
-        ideal integers.
+        ideal integers. Cached.
         """
+        if id(place) not in self._wraps:  # with the place, so that no other one gets its id
+            self._wraps[id(place)] = place, self._first_wrap(place)
+        return self._wraps[id(place)][1]
+
+    def _first_wrap(self, place: Place) -> tuple[Arithmetic, Refuted | Unknown] | None:
         for arithmetic in self.arithmetic_of(place):
             decision = self.width(arithmetic)
             if not isinstance(decision, Proven):

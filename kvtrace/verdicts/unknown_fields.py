@@ -53,6 +53,8 @@ def unknown_text(fields: Sequence[str], arguments: Iterable[Argument]) -> str | 
 
 def without_assumed(verdicts: Iterable[Verdict], arguments: Sequence[Argument]) -> list[Verdict]:
     """Return verdicts, with proofs from the stand-in for a null field turned into unknowns."""
+    if not any(isinstance(each, TensorArgument) and each.unknown for each in arguments):
+        return list(verdicts)
     weakened = []
     for verdict in verdicts:
         weakened.append(_weakened(verdict, arguments))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import Struct
@@ -131,7 +132,7 @@ def rows_of(
     rows = []
     for verdict, severity in judged:
         row = _row_of(verdict, call, stacks, severity)
-        columns = _JSON([row[name] for name in _IDENTIFYING])
+        columns = _json_text(*[row[name] for name in _IDENTIFYING])
         locations = _op_facts(call.module).of(verdict.op).locations
         identity = f"{head}, {columns}, {locations}, {tail}"
         row["finding_id"] = hashlib.sha256(identity.encode()).hexdigest()[:32]
@@ -177,6 +178,12 @@ def _row_of(verdict: Verdict, call: Call, stacks: StackRows, severity: Severity)
         "nearest": verdict.nearest,
         "assumption": verdict.assumption,
     }
+
+
+@lru_cache(1 << 12)
+def _json_text(*columns: str | int | None) -> str:
+    """Return columns as JSON, which calls of one kernel often share."""
+    return _JSON(columns)
 
 
 class _OpFacts(Struct, frozen=True):

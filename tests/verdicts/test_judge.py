@@ -11,6 +11,7 @@ import triton.language as tl
 from msgspec import structs
 from msgspec.structs import replace
 
+from benchmarks.recorder_growth import counted_calls
 from kvtrace.evaluate import TensorArgument
 from kvtrace.schema.errors import BadSetting
 from kvtrace.verdicts.judge import judge
@@ -152,3 +153,25 @@ def test_a_rule_of_bounds_alone_names_the_overflow_behind_an_address():
 def test_an_address_outside_that_fits_its_width_names_no_overflow():
     assert "wraps around" not in str(reasons_of(["out-of-bounds"], 30_000, room=1 << 20))
     assert reasons_of(["out-of-bounds"], 30_000, room=1 << 20)
+
+
+@triton.jit
+def powers(source, result, size, TIMES: tl.constexpr):
+    index = tl.program_id(0) * 32 + tl.arange(0, 32)
+    mask = index < size
+    number = tl.load(source + index, mask=mask)
+    for _ in tl.static_range(TIMES):
+        number = number * number + 1.0
+    tl.store(result + index, number, mask=mask)
+
+
+def test_a_further_call_of_a_kernel_asks_nothing_again_of_ops_that_decide_no_access():
+    def work(times):
+        x, y = tensor(100), tensor(100)
+        one = call(powers, (4,), source=x, result=y, size=100, TIMES=times)
+        judge(one)
+        with counted_calls() as calls:
+            judge(one)
+        return calls[0]
+
+    assert work(1) == work(40)

@@ -7,7 +7,7 @@ from the recorded contents of tensor arguments. A call without ops has no block.
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Final, NotRequired, TypedDict
 
 import msgspec
@@ -371,6 +371,7 @@ def _access(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+@lru_cache(1 << 12)  # calls of one kernel have many layouts in common
 def _layout(layout_json: str | None) -> AccessLayout | None:
     """Return the JSON of the column `layout` as a dict; None if missing or malformed."""
     try:

@@ -28,7 +28,7 @@ from kvtrace.verdicts.conflicts.messages import LANE_CONFLICT, lane_conflict, pr
 from kvtrace.verdicts.conflicts.outcomes import NoConflict, SuspectedConflict, Undecided
 from kvtrace.verdicts.conflicts.pairs import Finding
 from kvtrace.verdicts.conflicts.same_values import EqualityCondition, equality_conditions
-from kvtrace.verdicts.conflicts.search import compare_digits, lanes_of, search_pair, shared_by_lanes
+from kvtrace.verdicts.conflicts.search import compare_digits, search_pair, shared_by_lanes
 from kvtrace.verdicts.conflicts.sharers import Sharer, copy_of, pairs_of_one_storage, sharers_of
 from kvtrace.verdicts.verdict import Verdict
 
@@ -42,7 +42,7 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
     """Return one verdict for each store of a block of several lanes."""
     by_op: dict[int, list[Sharer]] = {}
     for sharer in sharers_of(bound):
-        if sharer.role.kind == "store" and not sharer.role.strong and lanes_of(sharer):
+        if sharer.role.kind == "store" and not sharer.role.strong and sharer.access.lanes:
             by_op.setdefault(sharer.access.op.index, []).append(sharer)
     for sharers in by_op.values():
         yield _judge_store(bound, sharers)
@@ -72,7 +72,7 @@ def _pair_outcome(
     bound: BoundCall, left: Sharer, right: Sharer
 ) -> NoConflict | SuspectedConflict | Undecided:
     """Return whether two lanes of the same execution conflict by two accesses of a store."""
-    actors = Actors(lanes_of(left), shared_by_lanes(bound.call.module))
+    actors = Actors(left.access.lanes, shared_by_lanes(bound.call.module))
     shared_digits = compare_digits(bound, left, right, actors)
     if not isinstance(shared_digits, Common):
         return shared_digits

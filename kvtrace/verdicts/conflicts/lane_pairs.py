@@ -40,7 +40,7 @@ from kvtrace.verdicts.conflicts.outcomes import (
 )
 from kvtrace.verdicts.conflicts.pairs import Pairs
 from kvtrace.verdicts.conflicts.same_values import store_same_value
-from kvtrace.verdicts.conflicts.search import lanes_of, meeting, shared_by_lanes
+from kvtrace.verdicts.conflicts.search import meeting, shared_by_lanes
 from kvtrace.verdicts.conflicts.sharers import Sharer, pairs_of_one_storage, sharers_of
 from kvtrace.verdicts.conflicts.threads import COPIES, OpThreads, Threads, same_threads
 from kvtrace.verdicts.verdict import Verdict
@@ -181,7 +181,7 @@ class LanePairs(Pairs):
         )
         outcome: NoConflict | SuspectedConflict | Undecided = NoConflict("interval")
         if same_shape and use_pointers:
-            outcome = self._find_meeting(left, right, trips, lanes_of(left))
+            outcome = self._find_meeting(left, right, trips, left.access.lanes)
             why = self._single_thread_reason(left, right, op_threads)
             if isinstance(outcome, NoConflict) and why is not None:
                 if self._is_started_early(left, right):
@@ -205,7 +205,7 @@ class LanePairs(Pairs):
             return _LaneDifference()
         if not self._threads.compiled:
             if same_shape:
-                return _LaneDifference(lanes=lanes_of(left), why=_LANE)
+                return _LaneDifference(lanes=left.access.lanes, why=_LANE)
             lane_numbers = (op_threads[0].number,), (op_threads[1].number,)
             return _LaneDifference(places=lane_numbers, alike=_SAME_PLACE)
         places = op_threads[0].warp_and_thread(), op_threads[1].warp_and_thread()

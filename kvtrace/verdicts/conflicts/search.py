@@ -16,7 +16,7 @@ from kvtrace.ir import Module
 from kvtrace.ir.flow import enclosing_ops
 from kvtrace.symbolic.prover import Proven, Refuted, prove
 from kvtrace.symbolic.prover.digits import Common, Shared, Side, are_far_apart
-from kvtrace.symbolic.terms import Symbol, lane
+from kvtrace.symbolic.terms import Symbol
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.copies import Actors, Question
 from kvtrace.verdicts.conflicts.data import assumption_of, data_behind, is_loaded
@@ -59,12 +59,6 @@ def shared_by_lanes(module: Module, own_trips: Collection[Symbol] = ()) -> Share
         return all(is_shared(atom) for atom in atoms if isinstance(atom, Symbol))
 
     return is_shared
-
-
-def lanes_of(sharer: Sharer) -> tuple[Symbol, ...]:
-    """Return the lane symbols of an access, outermost axis first; () for a scalar access."""
-    axis_atoms = (lane(atoms, extent).atoms() for atoms, extent in enumerate(sharer.access.shape))
-    return tuple(symbol for atoms in axis_atoms for symbol in atoms if isinstance(symbol, Symbol))
 
 
 def meeting(

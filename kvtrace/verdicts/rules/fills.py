@@ -28,7 +28,12 @@ from kvtrace.ir.memory_sites import memory_sites
 from kvtrace.ir.ops import ELEMENTWISE, KINDS, Kind, mask_of
 from kvtrace.ir.types import Type
 from kvtrace.schema.cached_property import cached_property
-from kvtrace.symbolic.taint import leaves_lanes, limited_operand, undefined_cause
+from kvtrace.symbolic.taint import (
+    leaves_lanes,
+    limited_operand,
+    undefined_cause,
+    undefined_sources,
+)
 from kvtrace.symbolic.terms import signed_range
 from kvtrace.text import listed
 from kvtrace.verdicts.replaying import (
@@ -221,9 +226,13 @@ class Replays:
 
     def __init__(self, bound: BoundCall, to_observe: Iterable[ObservedValue]) -> None:
         self._bound = bound
-        self._observed_values = tuple(dict.fromkeys(to_observe))
+        self._to_observe = to_observe
         self._runs: dict[tuple[int | None, Op | None, Fill], tuple[_Witnesses, str]] = {}
         self._zeros: tuple[tuple[int | None, Op | None], _Snapshots, str] | None = None
+
+    @cached_property
+    def _observed_values(self) -> tuple[ObservedValue, ...]:
+        return tuple(dict.fromkeys(self._to_observe))
 
     def difference(
         self, observed_value: ObservedValue, program: int | None,
@@ -250,7 +259,7 @@ class Replays:
 
         Lanes may be compared with the last: `tl.load(x, mask=m) > 1000`.
         """
-        ops = [op for op in self._bound.call.module.ops if leaves_lanes(op) or undefined_cause(op)]
+        ops = undefined_sources(self._bound.call.module)
         elements = {value_type(op.results[0].type).element for op in ops}
         distinct: dict[Any, Fill] = {}
         for fill in (0, *_FILLS, *_LIMITS, *self._near_numbers()):

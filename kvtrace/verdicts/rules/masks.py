@@ -19,7 +19,7 @@ from kvtrace.ir.buffer_ops import IN_BUFFER
 from kvtrace.ir.memory_sites import memory_sites
 from kvtrace.ir.model import attribute
 from kvtrace.ir.ops import mask_of
-from kvtrace.symbolic.conditions import FALSE, in_order
+from kvtrace.symbolic.conditions import FALSE
 from kvtrace.symbolic.prover import Given, Method, Proven, Refuted, strongest
 from kvtrace.symbolic.summary import Access, Place
 from kvtrace.symbolic.terms import Symbol
@@ -109,10 +109,7 @@ def _is_active_at_first(bound: BoundCall, access: Access) -> bool:
     """
     given = bound.active(access)
     point: dict[Symbol, int] = {}
-    atoms = {atom for condition in given.exact for atom in condition.atoms()}
-    for atom in in_order(atoms):  # an index before what it selects
-        if not isinstance(atom, Symbol):
-            continue
+    for atom in access.symbols:
         low, high = bound.ranges.of(atom)
         is_of_lane = atom.kind in ("program", "lane", "trip")
         number = low if low == high or is_of_lane else bound.contents.number(atom, point)

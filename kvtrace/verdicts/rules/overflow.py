@@ -13,16 +13,17 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace
 
 from kvtrace.evaluate import ScalarArgument
-from kvtrace.ir import Op
+from kvtrace.ir import Module, Op
 from kvtrace.ir.feeding import feeding, feeding_values
 from kvtrace.ir.flow import counter_of, value_before
+from kvtrace.ir.model import once_per_module
 from kvtrace.ir.ops import COMBINING, SPREADING, effect_of, mask_of, operator_of
 from kvtrace.ir.types import integer_bits
 from kvtrace.symbolic.conditions import Opaque, in_order
@@ -31,6 +32,7 @@ from kvtrace.symbolic.hashes import hashing_ops, is_hash, recurring_hashes
 from kvtrace.symbolic.prover import Decision, Given, Proven, Refuted, follows
 from kvtrace.symbolic.summary import Access, Arithmetic
 from kvtrace.symbolic.terms import Symbol, Term, signed_range
+from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.contents.loaded import depends_on
 from kvtrace.verdicts.deciding import (
     STORED,
@@ -112,9 +114,8 @@ def _rank(verdict: Verdict) -> int:
 
 
 def _judged_uses(bound: BoundCall) -> Iterator[_Judgment]:
-    replayed = cache(lambda program: followed(bound.call, (program,), WITNESS_LANES)[0])
     for use in filter(bound.has_use, uses(bound.call.module)):
-        yield _Judgment(_judge_use(bound, use, replayed), use.access.op, use)
+        yield _Judgment(_judge_use(bound, use), use.access.op, use)
 
 
 def _called_accesses(bound: BoundCall) -> Iterator[_Judgment]:
@@ -127,10 +128,15 @@ def _called_accesses(bound: BoundCall) -> Iterator[_Judgment]:
 
 def _doubtful_arithmetic(bound: BoundCall) -> Iterator[_Judgment]:
     """Yield unknown for accesses that depend on arithmetic whose formulas may be wrong."""
-    in_kernel = [arithmetic for arithmetic in bound.summary.arithmetic if not arithmetic.calls]
-    verdicts = [_unknown(bound, a, _UNSIGNED) for a in in_kernel if _is_large_unsigned(bound, a)]
+    verdicts = [
+        _unknown(bound, arithmetic, _UNSIGNED)
+        for arithmetic, contents in _arithmetic_on_least_numbers(bound.call.module)
+        if any(_is_negative_unsigned(bound, content) for content in contents)
+    ]
     verdicts += [
-        _unknown(bound, a, _CUT, evaluating=False) for a in in_kernel if _is_negative_cut(bound, a)
+        _unknown(bound, a, _CUT, evaluating=False)
+        for a in (bound.summary.arithmetic if unsigned_sums_of_cut(bound.call.module) else ())
+        if not a.calls and _is_negative_cut(bound, a)
     ]
     for verdict in verdicts:
         for access in bound.summary.accesses:
@@ -138,13 +144,13 @@ def _doubtful_arithmetic(bound: BoundCall) -> Iterator[_Judgment]:
                 yield _Judgment(verdict, access.op)
 
 
-def _is_large_unsigned(bound: BoundCall, arithmetic: Arithmetic) -> bool:
-    """Return whether an op uses loaded unsigned integers that its formula has as negative."""
-    low, _ = signed_range(arithmetic.bits)
-    return any(
-        atom.low == low and _is_negative_unsigned(bound, atom)
-        for atom in arithmetic.result.symbols("content")
-    )
+@once_per_module
+def _arithmetic_on_least_numbers(module: Module) -> Sequence[tuple[Arithmetic, list[Symbol]]]:
+    """Return arithmetic of a kernel itself on loaded integers, which may be its type's least."""
+    in_kernel = [each for each in summarize(module).arithmetic if not each.calls]
+    found = ((each, each.result.symbols("content")) for each in in_kernel)
+    least = ((each, [a for a in of if a.low == signed_range(each.bits)[0]]) for each, of in found)
+    return [(arithmetic, contents) for arithmetic, contents in least if contents]
 
 
 def _is_negative_unsigned(bound: BoundCall, content: Symbol) -> bool:
@@ -201,7 +207,7 @@ def _decide_use(bound: BoundCall, use: Use, given: Given) -> Decision:
     return decision
 
 
-def _judge_use(bound: BoundCall, use: Use, replayed: Callable[[int], Seen]) -> Verdict:
+def _judge_use(bound: BoundCall, use: Use) -> Verdict:
     """Return proven by formulas, a violation that a replay of a program has shown, or unknown."""
     given = _conditions_of(bound, use)
     if given.is_impossible or not bound.programs:
@@ -225,10 +231,19 @@ def _judge_use(bound: BoundCall, use: Use, replayed: Callable[[int], Seen]) -> V
     doubts = bound.doubts(decision.model)
     if doubts:
         return _unknown(bound, use.arithmetic, doubts.reason)
-    wrap = replayed(bound.program_of(decision.model)).visible_wrap(use.arithmetic.op.index)
+    wrap = _replayed(bound, decision).visible_wrap(use.arithmetic.op.index)
     if wrap is None:
         return _unknown(bound, use.arithmetic, NOT_REPRODUCED)
     return _violation(bound, wrap, decision.method)
+
+
+def _replayed(bound: BoundCall, decision: Refuted) -> Seen:
+    """Return what a replay of a counterexample's program sees; cached by program."""
+    replays: dict[int, Seen] = bound.memo.setdefault(_replayed, {})
+    program = bound.program_of(decision.model)
+    if program not in replays:
+        replays[program], _ = followed(bound.call, (program,), WITNESS_LANES)
+    return replays[program]
 
 
 def _has_large_unsigned(bound: BoundCall, use: Use) -> bool:
@@ -259,9 +274,15 @@ def _narrowed_stores(bound: BoundCall) -> Iterable[Verdict]:
     `tl.store` casts to its tensor's type: of 300, 8 bits keep 44. The IR has the same op for
     `x.to(tl.int8)`, which may be meant, but the store's own is at the location of the store.
     """
-    accesses = {access.op: access for access in bound.summary.accesses}.values()
-    casts = ((access, _own_cast(access.op)) for access in accesses)
-    return filter(None, (_judge_cast(bound, access, cast) for access, cast in casts if cast))
+    casts = _own_casts(bound.call.module)
+    return filter(None, (_judge_cast(bound, access, cast) for access, cast in casts))
+
+
+@once_per_module
+def _own_casts(module: Module) -> Sequence[tuple[Access, Op]]:
+    """Return the stores of a kernel that cast their value to fewer bits, and the casts."""
+    accesses = {access.op: access for access in summarize(module).accesses}.values()
+    return [(access, cast) for access in accesses if (cast := _own_cast(access.op))]
 
 
 def _judge_cast(bound: BoundCall, access: Access, cast: Op) -> Verdict | None:

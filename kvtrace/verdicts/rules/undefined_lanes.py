@@ -8,23 +8,30 @@ for a call whether any lane does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
 from kvtrace.evaluate import TensorArgument
-from kvtrace.ir import Op
+from kvtrace.ir import Module, Op, Value
 from kvtrace.ir.data_dependence import depending_on_data
 from kvtrace.ir.feeding import feeding, feeding_values
-from kvtrace.ir.model import line_text
+from kvtrace.ir.model import line_text, once_per_module
 from kvtrace.ir.ops import effect_of, mask_of
 from kvtrace.ir.types import integer_bits
 from kvtrace.symbolic.conditions import Opaque, within
 from kvtrace.symbolic.prover import Proven, Refuted, is_counterexample, strongest
 from kvtrace.symbolic.summary import Access
-from kvtrace.symbolic.taint import leaves_lanes, limited_operand, reached_from, undefined_cause
+from kvtrace.symbolic.taint import (
+    limited_operand,
+    reached_from,
+    tainted,
+    undefined_cause,
+    undefined_causes,
+    undefined_sources,
+)
 from kvtrace.symbolic.terms import Symbol, Term
 from kvtrace.symbolic.undefined.flow import Sink, sinks_of
 from kvtrace.verdicts.contents.loaded import depends_on
@@ -91,12 +98,11 @@ def numbers_without_value(bound: BoundCall) -> Mapping[int, str]:
     texts: dict[int, str] | None = bound.memo.get(numbers_without_value)
     if texts is None:
         texts, module = bound.memo.setdefault(numbers_without_value, {}), bound.call.module
-        sinks = sinks_of(module) if any(map(undefined_cause, module.ops)) else ()
-        for sink in (sink for sink in sinks if _may_be_reached(bound, sink)):
+        causes = undefined_causes(module)
+        for sink in (s for s in sinks_of(module) if causes and _may_be_reached(bound, s)):
             sources, _, _ = _sources(bound)
-            for op in filter(undefined_cause, sources & sink.undefined.sources or sources):
-                cause = f"{line_text(op, 'in')} without a value ({undefined_cause(op)})"
-                texts[op.index] = cause
+            for op in causes.keys() & (sources & sink.undefined.sources or sources):
+                texts[op.index] = f"{line_text(op, 'in')} without a value ({causes[op]})"
     return texts
 
 
@@ -108,10 +114,12 @@ def _sources(bound: BoundCall) -> tuple[frozenset[Op], frozenset[int], Mapping[O
     found: tuple[frozenset[Op], frozenset[int], Mapping[Op, str]] | None = bound.memo.get(_sources)
     if found is None:
         module = bound.call.module
-        ops = frozenset(op for op in module.ops if leaves_lanes(op) or undefined_cause(op))
+        ops, reached = undefined_sources(module), tainted(module)
         kept = {op: method for op in ops if (method := _method_of_limit(bound, op)) is not None}
-        reached = reached_from(module, [op.results[0] for op in ops - kept.keys()])
-        found = bound.memo[_sources] = ops - kept.keys(), reached, kept
+        if kept:
+            ops -= kept.keys()
+            reached = reached_from(module, [op.results[0] for op in ops])
+        found = bound.memo[_sources] = ops, reached, kept
     return found
 
 
@@ -192,16 +200,24 @@ def _decided(bound: BoundCall, sink: Sink, given: Given) -> tuple[Decision, bool
 
 def _is_followed(bound: BoundCall, sink: Sink) -> bool:
     """Return whether no integer wraps that decides which undefined lanes reach a sink."""
-    module = bound.call.module
-    feeders, undefined_ids = feeding_values((sink.value,), module), _sources(bound)[1]
-    deciding_values = [
-        operand
-        for op in module.ops
-        if op.index in feeders and any(value.id in undefined_ids for value in op.results)
-        for operand in op.operands
-        if operand.id not in undefined_ids and integer_bits(operand.type) is not None
-    ]
-    return bound.are_ideal(deciding_values)
+    module, undefined_ids = bound.call.module, _sources(bound)[1]
+    known, key = _deciding_values(module), (sink.value, undefined_ids)
+    if key not in known:
+        feeders = feeding_values((sink.value,), module)
+        known[key] = [
+            operand
+            for op in module.ops
+            if op.index in feeders and any(value.id in undefined_ids for value in op.results)
+            for operand in op.operands
+            if operand.id not in undefined_ids and integer_bits(operand.type) is not None
+        ]
+    return bound.are_ideal(known[key])
+
+
+@once_per_module
+def _deciding_values(_module: Module) -> dict[tuple[Value, frozenset[int]], Sequence[Value]]:
+    """Return a cache of defined integers that decide which undefined lanes reach a value."""
+    return {}
 
 
 def _wraps(bound: BoundCall, sink: Sink) -> bool:

@@ -42,7 +42,7 @@ from kvtrace.verdicts.conflicts.messages import LANE_CONFLICT
 from kvtrace.verdicts.conflicts.outcomes import NoConflict
 from kvtrace.verdicts.conflicts.parts import roles_of
 from kvtrace.verdicts.conflicts.race import ProgramPairs
-from kvtrace.verdicts.conflicts.search import lanes_of, shared_by_lanes
+from kvtrace.verdicts.conflicts.search import shared_by_lanes
 from kvtrace.verdicts.rules.table import RULES, Judge
 from kvtrace.verdicts.sizes.condition import AccessCondition, conditions_of, extent
 from kvtrace.verdicts.sizes.sized import BUDGET, SIZE, SizedCall
@@ -396,7 +396,7 @@ def _are_lanes_free(judge: Judge, rules: tuple[str, ...], bound: SizedCall) -> b
     """Return whether no two lanes of a store provably conflict at any size in the range."""
     shared = shared_by_lanes(bound.call.module)
     stores = (s for s in ProgramPairs(bound).sharers if s.role.kind == "store")
-    lanes = ((s.access, Actors(lanes_of(s), shared)) for s in stores if lanes_of(s))
+    lanes = ((s.access, Actors(s.access.lanes, shared)) for s in stores if s.access.lanes)
     is_apart = all(_are_apart(bound, access, access, actors) for access, actors in lanes)
     return is_apart or _is_proven_by_judge(judge, rules, bound)
 
