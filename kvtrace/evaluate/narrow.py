@@ -16,7 +16,7 @@ from typing import Final
 from kvtrace.evaluate.dialects.tt_dot import dot_form
 from kvtrace.evaluate.types import ElementType, value_type
 from kvtrace.ir import Module, Op
-from kvtrace.ir.flow import Flow, backward, enclosing_ops, flow_of, forward
+from kvtrace.ir.flow import Flow, backward, enclosing_ops, flow_of, forward, value_before
 from kvtrace.ir.memory_sites import memory_sites
 from kvtrace.ir.model import Value
 from kvtrace.ir.ops import (
@@ -31,8 +31,10 @@ from kvtrace.ir.ops import (
     Kind,
     address_of,
     computing,
+    effect_of,
     operator_of,
 )
+from kvtrace.ir.updates import data_of, positions_of
 
 _ADDING: Final = computing("+")
 _DOTS: Final = computing("dot")
@@ -74,6 +76,33 @@ def narrow_sums(module: Module) -> Iterator[Op]:
             for addition in additions
         ):
             yield op
+
+
+def sums_in_memory(module: Module) -> Iterator[Op]:
+    """Yield the ops that may keep a sum in memory of 16 bits: loads, with the ops that round.
+
+    That is atomic additions, and loads to which an op adds before they are stored where they were.
+    Which sums have more than one addition depends on addresses: `BoundedMemory.narrow_sums`.
+    """
+    flow = flow_of(module)
+    for store in module.ops:
+        if store.name not in WRITING or not data_of(store) or not _is_narrow(data_of(store)[0]):
+            continue
+        if effect_of(store) == "atomic":
+            yield store
+            continue
+        address, rounding = address_of(store), value_before(data_of(store)[0], MOVING).owner
+        if not isinstance(rounding, Op):
+            continue
+        summed = [value.owner for value in _summands(rounding, flow)]
+        loads = [
+            load
+            for load in flow.uses(address)
+            if load.name in READING and load in summed and positions_of(load) == positions_of(store)
+        ]
+        adding = [op for op in (rounding, *summed) if isinstance(op, Op)]
+        if loads and any(op.name in _ADDING | _DOTS for op in adding):
+            yield from (rounding, *loads)
 
 
 def _summands(op: Op, flow: Flow) -> Iterator[Value]:

@@ -9,6 +9,7 @@ from kvtrace.evaluate.narrow import (
     computes_in_narrow_floats,
     foreign_roundings,
     narrow_sums,
+    sums_in_memory,
     uses_tf32,
 )
 from tests.kernels.launching import compile_for
@@ -62,6 +63,23 @@ def product(x, out, KIND: tl.constexpr, B: tl.constexpr):
         else:  # as attention rounds its probabilities
             total = tl.dot(tl.exp(total).to(tl.bfloat16), given, total * 0.5)
     tl.store(out + place, total)
+
+
+@triton.jit
+def in_memory(x, out, KIND: tl.constexpr, B: tl.constexpr):
+    lanes = tl.arange(0, B)
+    for start in range(0, 4 * B, B):
+        value = tl.load(x + start + lanes)
+        if KIND == "loop":
+            tl.store(out + lanes, tl.load(out + lanes) + value)
+        elif KIND == "wide":
+            tl.store(out + lanes, tl.load(out + lanes).to(tl.float32) * 0.5 + value)
+        elif KIND == "atomic":
+            tl.atomic_add(out + lanes, value)
+        elif KIND == "maximum":
+            tl.store(out + lanes, tl.maximum(tl.load(out + lanes), value))
+        else:  # elsewhere
+            tl.store(out + B + lanes, tl.load(out + lanes) + value)
 
 
 @triton.jit
@@ -146,6 +164,23 @@ def test_a_sum_kept_in_16_bits_is_found_through_conversions(kernel, type_, found
 def test_a_sum_that_each_trip_rounds_is_found_whatever_type_carries_it(kind):
     (found,) = narrow_sums(module_of(carried_wide, KIND=kind))
     assert found.name == "arith.truncf"
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        ("loop", ["arith.addf", "tt.load"]),
+        ("wide", ["arith.truncf", "tt.load"]),
+        ("atomic", ["tt.atomic_rmw"]),
+        ("maximum", []),
+        ("elsewhere", []),
+    ],
+)
+def test_a_sum_stored_where_it_was_loaded_may_be_kept_in_memory_of_16_bits(kind, names):
+    narrow = module_of(in_memory, {"x": torch.float16, "out": torch.float16}, KIND=kind)
+    assert [op.name for op in sums_in_memory(narrow)] == names
+    wide = module_of(in_memory, {"x": torch.float16, "out": torch.float32}, KIND=kind)
+    assert not list(sums_in_memory(wide))
 
 
 @pytest.mark.parametrize("kind", ["maximum", "value", "stored"])

@@ -47,7 +47,7 @@ from kvtrace.evaluate.shadows.errors.exact_values import Numbers, held_elements
 from kvtrace.evaluate.shadows.errors.planes import PLANES
 from kvtrace.evaluate.shadows.errors.roundings import GrantedRoundings, deviations_for, is_float
 from kvtrace.evaluate.shadows.errors.tt_dot import TF32_STEP
-from kvtrace.evaluate.shadows.errors.tt_memory import StoragePlanes
+from kvtrace.evaluate.shadows.errors.tt_memory import BoundedMemory, StoragePlanes
 from kvtrace.evaluate.types import value_type
 from kvtrace.ir import Module
 from kvtrace.ir.memory_sites import memory_sites
@@ -153,10 +153,10 @@ def _bounds_of_kernel(launch: Call, chance: float, granted: GrantedRoundings) ->
         and argument.storage in written
         and argument.element.kind != "b"
     }
-    not_granted = tuple(_ungranted_losses(module, granted))
+    not_granted = tuple(_ungranted_losses(module, memory, granted))
     # Narrow sums that the test leaves open (None) are not granted, but not refused either.
     all_but_refused = GrantedRoundings(granted.tf32, narrow=granted.narrow is not False)
-    refused = tuple(_ungranted_losses(module, all_but_refused))
+    refused = tuple(_ungranted_losses(module, memory, all_but_refused))
     return Tolerance(launch.kernel, outputs, chance, not_granted, refused, launch)
 
 
@@ -185,11 +185,18 @@ def _with_reference(derived: Tolerance, results: Mapping[str, Any]) -> Tolerance
     return replace(derived, outputs={name: outputs[name] for name in results})
 
 
-def _ungranted_losses(module: Module, granted: GrantedRoundings) -> list[str]:
+def _ungranted_losses(
+    module: Module, memory: BoundedMemory, granted: GrantedRoundings
+) -> list[str]:
     """Return the losses of precision in a kernel's IR that are not granted, as texts."""
     losses = []
     if not granted.narrow:
         losses += [f"a sum kept in 16 bits at {place(op)}" for op in narrow_sums(module)]
+        losses += [
+            f"a sum kept in memory of 16 bits at {place(op)}"
+            for op in module.ops
+            if op.index in memory.narrow_sums
+        ]
         losses += [
             f"a product summed in 16 bits at {place(op)}"
             for op in module.ops

@@ -33,6 +33,19 @@ def near_zero(x, y, n, FORM: tl.constexpr, BLOCK: tl.constexpr):
     tl.store(y + lanes, result, mask=lanes < n)
 
 
+@triton.jit
+def added_in_memory(x, out, rows, KIND: tl.constexpr, B: tl.constexpr):
+    lanes = tl.arange(0, B)
+    for row in range(rows):
+        value = tl.load(x + row * B + lanes)
+        if KIND == "loop":
+            tl.store(out + lanes, tl.load(out + lanes) + value)
+        elif KIND == "atomic":
+            tl.atomic_add(out + lanes, value)
+        else:  # each number once
+            tl.store(out + row * B + lanes, tl.load(out + row * B + lanes) + value)
+
+
 def by_torch(x):
     return torch.softmax(x, -1)
 
@@ -81,6 +94,28 @@ def test_sum_in_16_bits_is_reported_as_lost_precision():
     with pytest.raises(kvtrace.testing.NotClose, match=r"a sum kept in 16 bits at .*kernels\.py"):
         launch_product(tl.float16, "ieee")
     launch_product(tl.float16, "ieee", narrow=True)
+
+
+@pytest.mark.parametrize("kind", ["loop", "atomic"])
+def test_sum_in_memory_of_16_bits_is_reported_and_not_called_cancellation(kind):
+    x = torch.rand(256, 64, generator=torch.Generator().manual_seed(0)).half()
+
+    def launch(**asked):
+        checked = kvtrace.testing.against(lambda x: x.sum(0), **asked)(added_in_memory)
+        checked[(1,)](x, torch.zeros(64).half(), 256, KIND=kind, B=64)
+
+    reported = r"a sum kept in memory of 16 bits at .*test_testing\.py"
+    for asked in ({}, {"cancellation": True}):
+        with pytest.raises(kvtrace.testing.NotClose, match=f"roundings in its IR .*{reported}"):
+            launch(**asked)
+    launch(narrow=True)
+
+
+def test_adding_once_to_each_number_in_memory_is_no_forbidden_sum():
+    x = torch.rand(8, 64, generator=torch.Generator().manual_seed(0)).half()
+    out = x.clone()
+    checked = kvtrace.testing.against(lambda x: 2 * x, narrow=False)(added_in_memory)
+    checked[(1,)](x, out, 8, KIND="once", B=64)
 
 
 def test_device_with_another_order_of_16_bit_sums_has_the_same_cause():

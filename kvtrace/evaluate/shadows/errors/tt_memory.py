@@ -112,8 +112,12 @@ _FLUSHED: Final = {FLOAT32: 3 * smallest_of(FLOAT32)}
 
 
 class _Sums(Struct, frozen=True):
-    """Totals of the atomic additions to each element of a storage, and the storage's elements."""
+    """Totals of the atomic additions to each element of a storage, and the storage's elements.
 
+    `ops` has the indices of the ops that add.
+    """
+
+    ops: set[int]
     count: Array
     magnitude: Array
     exact: Array
@@ -131,6 +135,8 @@ class BoundedMemory(Memory):
         planes: the planes of the storages.
         elements: the names of the types of stored elements, by the storage's id.
         loaded: the planes of the last load; None: the loaded elements are certain.
+        narrow_sums: indices of ops that added more than once to a number in memory of 16 bits.
+            Roundings of all but the last addition count as float32's, unless granted.
     """
 
     def __init__(
@@ -141,6 +147,7 @@ class BoundedMemory(Memory):
         self.planes = PlaneMemory(arguments, written, roundings.kind.planes)
         self.elements: dict[int, set[str]] = {}
         self.loaded: Array | None = None
+        self.narrow_sums: set[int] = set()
         self._stored: Sequence[Any] = ()
         self._doubt: Array | None = None
         self._adds: ElementType | None = None
@@ -175,12 +182,24 @@ class BoundedMemory(Memory):
             planes = self.planes.load(
                 op, scope, pointer, mask, fill, self.planes.type_of(type_)
             ).copy()
+            if op.index in self.roundings.narrow:
+                self._uncount_last_rounding(op, planes, to_array(value, type_), type_.element)
         if any(self._storage_of(target) in self._sums for target in with_planes):
             if self.roundings.all_count:
                 raise Undecided("the launch reads memory that its own atomic additions write")
             planes = self.roundings.unbounded(np.ones(planes.shape))
         self.loaded = planes if doubt is None else self._unbounded_where_doubtful(planes, doubt)
         return value
+
+    def _uncount_last_rounding(
+        self, op: Op, planes: Array, value: Array, element: ElementType
+    ) -> None:
+        """Take back what storing a sum of 16 bits has counted, as more is added to it."""
+        last = _last_rounding(value, element)
+        if np.any(planes["worst"] >= last):
+            self.narrow_sums.add(op.index)
+        for plane in self.roundings.errors:
+            planes[plane] = np.maximum(planes[plane] - last, 0.0)
 
     def _unbounded_where_doubtful(self, planes: Array, doubt: Array) -> Array:
         """Return planes that are infinite where those of the mask or pointer are above 0."""
@@ -222,8 +241,7 @@ class BoundedMemory(Memory):
             return self.roundings.zeros((1,) * (len(type_.shape) + 1))
         planes = stored.shared().shadow
         if stored.narrowed:  # it was counted as float32 until now
-            size = np.abs(to_array(stored.actual, type_).astype(np.float64))
-            last = rounding(type_.element.name, np.where(np.isfinite(size), size, 0.0))
+            last = _last_rounding(to_array(stored.actual, type_), type_.element)
             for plane in self.roundings.errors:
                 planes[plane] += last
         return planes
@@ -243,7 +261,7 @@ class BoundedMemory(Memory):
             self._stored, operands = [operands[0]], [operands[0].actual, *operands[1:]]
         simple = not isinstance(pointer, PointerChoice)
         if simple and self._adds is not None and pointer.argument is not None:
-            self._begin_sums(pointer, self._adds)
+            self._begin_sums(op, pointer, self._adds)
         result = super().atomic(op, scope, pointer, operands, mask, type_, update)
         if not simple or isinstance(result, Unknown):
             return result
@@ -284,10 +302,11 @@ class BoundedMemory(Memory):
 
         return update
 
-    def _begin_sums(self, pointer: Any, element: ElementType) -> None:
+    def _begin_sums(self, op: Op, pointer: Any, element: ElementType) -> None:
         """Begin to collect the float additions to a storage, from its present contents."""
         storage = self._storage_of(pointer)
         if storage in self._sums:
+            self._sums[storage].ops.add(op.index)
             return
         flat, _ = self._elements(self._arguments[pointer.argument], element)
         present_values = from_memory(flat, element).astype(np.float64)
@@ -296,7 +315,7 @@ class BoundedMemory(Memory):
             present_values = centers(present_values, self.planes.by_storage[storage][2])
         count = np.zeros(len(flat), np.int64)
         self.planes.summed.add(storage)
-        self._sums[storage] = _Sums(count, size, present_values, flat, element)
+        self._sums[storage] = _Sums({op.index}, count, size, present_values, flat, element)
 
     def finish(self) -> None:
         """Add the roundings of collected float additions to the planes, for any order."""
@@ -305,7 +324,14 @@ class BoundedMemory(Memory):
             if entry is None:
                 continue
             planes, count = entry[2], sums.count
-            one_rounding = np.where(count > 0, rounding(sums.element.name, sums.magnitude), 0.0)
+            typed = from_memory(sums.flat, sums.element).astype(np.float64)
+            counted = sums.element.name
+            if sums.ops & self.roundings.narrow:
+                counted = FLOAT32
+                self.narrow_sums |= sums.ops if np.any(count > 1) else set()
+                for plane in self.roundings.errors:
+                    planes[plane] += np.where(count > 0, _last_rounding(typed, sums.element), 0.0)
+            one_rounding = np.where(count > 0, rounding(counted, sums.magnitude), 0.0)
             if not self.roundings.all_count:  # for both orders, the device's and the evaluator's
                 planes["worst"] += np.where(count > 1, 2 * count * one_rounding, 0.0)
                 continue
@@ -318,7 +344,6 @@ class BoundedMemory(Memory):
             parts = [(planes["common"], None), (fresh, self.roundings.birth())]
             planes["common"], _ = combined_scale(parts)
             planes["meaning"] += count * 2.0**-53 * sums.magnitude
-            typed = from_memory(sums.flat, sums.element).astype(np.float64)
             planes["off"] = np.where(count > 0, offset_from(sums.exact, typed)[0], planes["off"])
 
     def storages_of(self, pointer: Any) -> set[int]:
@@ -336,6 +361,11 @@ class BoundedMemory(Memory):
     def _record_element_type(self, pointer: Any, type_: ValueType) -> None:
         if pointer.argument is not None:
             self.elements.setdefault(self._storage_of(pointer), set()).add(type_.element.name)
+
+
+def _last_rounding(values: Array, element: ElementType) -> Array:
+    size = np.abs(values.astype(np.float64))
+    return rounding(element.name, np.where(np.isfinite(size), size, 0.0))
 
 
 def _targets(pointer: Any) -> list[Any]:
