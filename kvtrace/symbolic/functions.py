@@ -11,6 +11,7 @@ Division by 0 gives quotient 0 and the dividend as remainder, as in `kvtrace.eva
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -170,6 +171,23 @@ def multiples(term: Term, number: int) -> tuple[Term, Term]:
             whole[monomial] = times
         if left_over:
             rest[monomial] = left_over
+    return Term(whole), Term(rest)
+
+
+def divided_by_unit(term: Term, unit: Term) -> tuple[Term, Term]:
+    """Return (quotient, rest) for a unit of one monomial: term = unit * quotient + rest.
+
+    `rest` has the summands that the unit does not divide.
+    """
+    ((factors, number),) = unit.coefficients.items()
+    whole, rest = {}, {}
+    for monomial, coefficient in term.coefficients.items():
+        others = Counter(monomial)
+        others.subtract(factors)
+        if coefficient % number or min(others.values(), default=0) < 0:
+            rest[monomial] = coefficient
+        else:
+            whole[tuple(others.elements())] = coefficient // number
     return Term(whole), Term(rest)
 
 

@@ -7,7 +7,6 @@ digits of indices that are sums of programs and lanes.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable
 from typing import Final
 
@@ -17,7 +16,14 @@ from msgspec.structs import replace
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.conditions import Condition, at_least, less
-from kvtrace.symbolic.functions import Quotient, Remainder, quotient, remainder, single
+from kvtrace.symbolic.functions import (
+    Quotient,
+    Remainder,
+    divided_by_unit,
+    quotient,
+    remainder,
+    single,
+)
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import ZERO, Atom, Monomial, Substitution, Symbol, Term
 
@@ -223,19 +229,7 @@ def _multiples(offset: Term, pure: Monomial) -> dict[Monomial, int]:
         for monomial, number in offset.coefficients.items()
         if not any(placing_symbols(atom.term) for atom in monomial)
     }
-    return dict(divided_by_unit(Term({pure: 1}), Term(still)).coefficients)
-
-
-def divided_by_unit(unit: Term, offset: Term) -> Term:
-    """Return an offset divided by a unit; summands that the unit does not divide are left out."""
-    ((factors, size),) = unit.coefficients.items()
-    quotients: dict[Monomial, int] = {}
-    for monomial, number in offset.coefficients.items():
-        others = Counter(monomial)
-        others.subtract(factors)
-        if number % size == 0 and min(others.values(), default=0) >= 0:
-            quotients[tuple(others.elements())] = number // size
-    return Term(quotients)
+    return divided_by_unit(Term(still), Term({pure: 1}))[0].coefficients
 
 
 def placing_symbols(term: Term) -> frozenset[Symbol]:

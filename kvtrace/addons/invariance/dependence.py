@@ -13,7 +13,6 @@ from msgspec import Struct
 from kvtrace.addons.invariance.begins import Through, locating_integers, moving_uses
 from kvtrace.addons.invariance.coordinates import (
     Axis,
-    divided_by_unit,
     is_number,
     is_placing,
     is_uniform,
@@ -32,7 +31,7 @@ from kvtrace.addons.invariance.reads import (
 from kvtrace.addons.invariance.wording import formula_text
 from kvtrace.ir import Op
 from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction, in_order, less
-from kvtrace.symbolic.functions import Quotient, Remainder
+from kvtrace.symbolic.functions import Quotient, Remainder, divided_by_unit
 from kvtrace.symbolic.prover import Given, Ranges, follows
 from kvtrace.symbolic.summary import Summary
 from kvtrace.symbolic.terms import ZERO, Atom, Monomial, Substitution, Symbol, Term, as_term
@@ -335,8 +334,7 @@ class DependenceCollector:
             if unit is None:
                 return None
             low, high = self._batch.ranges.interval(unit)
-            index = divided_by_unit(unit, offset_from_begin)
-            offset_in_item = offset_from_begin - index * unit
+            index, offset_in_item = divided_by_unit(offset_from_begin, unit)
             is_inside = low == high and follows(
                 conjunction((at_least(offset_in_item), less(offset_in_item, low))), assumptions
             )

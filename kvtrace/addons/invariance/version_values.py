@@ -362,8 +362,8 @@ def error_bounds(inputs: Inputs, versions: VersionCalls) -> Bounds | None:
         inputs: The kind of numbers that tensors hold.
         versions: The calls.
     """
-    tensor = versions.first.arguments[versions.output]
-    if not isinstance(tensor, TensorArgument) or tensor.element.kind != "f":
+    tensor = versions.first.tensor_at(versions.output)
+    if tensor is None or tensor.element.kind != "f":
         return None
     results = _of_both(inputs, versions, _exact_values)
     if results is None or results[0].evaluated.shape != results[1].evaluated.shape:

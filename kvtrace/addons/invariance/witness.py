@@ -82,10 +82,8 @@ def batch_axes(first: Call, second: Call, rows: tuple[int, int]) -> Mapping[int,
         rows: The number of the output's rows in each call.
     """
     axes_by_position = {}
-    for position, (first_tensor, second_tensor) in enumerate(
-        zip(first.arguments, second.arguments, strict=False)
-    ):
-        if isinstance(first_tensor, TensorArgument) and isinstance(second_tensor, TensorArgument):
+    for position, (first_tensor, second_tensor) in enumerate(_tensor_pairs(first, second)):
+        if first_tensor and second_tensor:
             pairs = enumerate(zip(first_tensor.shape, second_tensor.shape, strict=False))
             axes_by_position[position] = frozenset(
                 axis for axis, (m, n) in pairs if m != n and m * rows[1] == n * rows[0]
@@ -254,22 +252,14 @@ def _padded_shapes(first: BatchedCall, second: BatchedCall) -> dict[int, tuple[i
     An extent is padding if, in both calls, it equals the largest integer in some tensor, such as
     one of lengths. Other extents may only differ along the axes that number rows.
     """
-    pairs = list(enumerate(zip(first.call.arguments, second.call.arguments, strict=False)))
-    largest_integers = {
-        (_largest(first_tensor), _largest(second_tensor))
-        for _, (first_tensor, second_tensor) in pairs
-        if isinstance(first_tensor, TensorArgument) and isinstance(second_tensor, TensorArgument)
-    }
+    pairs = _tensor_pairs(first.call, second.call)
+    largest_integers = {(_largest(one), _largest(other)) for one, other in pairs if one and other}
     padded_extents: dict[int, tuple[int, ...]] = {}
-    for position, (first_tensor, second_tensor) in pairs:
-        if not isinstance(first_tensor, TensorArgument) or not isinstance(
-            second_tensor, TensorArgument
-        ):
-            if isinstance(first_tensor, TensorArgument) or isinstance(
-                second_tensor, TensorArgument
-            ):
-                return None
+    for position, (first_tensor, second_tensor) in enumerate(pairs):
+        if first_tensor is second_tensor is None:
             continue
+        if not first_tensor or not second_tensor:
+            return None
         if len(first_tensor.shape) != len(second_tensor.shape):
             return None
         extent_pairs = list(zip(first_tensor.shape, second_tensor.shape, strict=True))
@@ -282,6 +272,14 @@ def _padded_shapes(first: BatchedCall, second: BatchedCall) -> dict[int, tuple[i
         if differing_extents:
             padded_extents[position] = tuple(max(pair) for pair in extent_pairs)
     return padded_extents
+
+
+def _tensor_pairs(
+    first: Call, second: Call
+) -> list[tuple[TensorArgument | None, TensorArgument | None]]:
+    """Return the tensors of both calls at each position, None for scalars."""
+    positions = range(min(len(first.arguments), len(second.arguments)))
+    return [(first.tensor_at(position), second.tensor_at(position)) for position in positions]
 
 
 def _largest(tensor: TensorArgument) -> int | None:

@@ -22,6 +22,7 @@ from kvtrace.symbolic.functions import (
     Minimum,
     Quotient,
     Remainder,
+    divided_by_unit,
     multiples,
     quotient,
 )
@@ -265,23 +266,8 @@ def exact_quotient(term: Term, divisor: Term) -> Term | None:
     """Return the exact quotient if the divisor is a single monomial, else None."""
     if len(divisor.coefficients) != 1:
         return None
-    ((factors, number),) = divisor.coefficients.items()
-    quotient_terms: dict[Monomial, int] = {}
-    for monomial, value in term.coefficients.items():
-        rest = _without(monomial, factors)
-        if rest is None or value % number:
-            return None
-        quotient_terms[rest] = value // number
-    return Term(quotient_terms)
-
-
-def _without(monomial: Monomial, factors: Monomial) -> Monomial | None:
-    rest = list(monomial)
-    for atom in factors:
-        if atom not in rest:
-            return None
-        rest.remove(atom)
-    return tuple(rest)
+    multiple, rest = divided_by_unit(term, divisor)
+    return None if rest.coefficients else multiple
 
 
 def _next_variable(term: Term) -> Atom | None:

@@ -15,10 +15,10 @@ from typing import Final
 
 from kvtrace.symbolic.conditions import And, AtLeast, Condition, Or
 from kvtrace.symbolic.expressions import condition_expression, expression
+from kvtrace.symbolic.functions import divided_by_unit
 from kvtrace.symbolic.summary import Summary
 from kvtrace.symbolic.terms import Atom, Monomial, Symbol, Term
 from kvtrace.verdicts.sizes.condition import AccessCondition, extent
-from kvtrace.verdicts.sizes.upper_bounds import exact_quotient
 
 _GRID: Final = re.compile(r"num_programs\((\d)\)")
 _EXTENT: Final = re.compile(r"(\w+)\.extent\[0\]")
@@ -269,6 +269,4 @@ def _common_factor(terms: Sequence[Term]) -> tuple[int, Monomial]:
 
 def _divided(term: Term, factor: tuple[int, Monomial]) -> Term:
     number, monomial = factor
-    divided = exact_quotient(term, Term({monomial: number}))
-    assert divided is not None
-    return divided
+    return divided_by_unit(term, Term({monomial: number}))[0]
