@@ -6,7 +6,7 @@ The parser builds the model; all other code treats it as read-only. Identity is 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from kvtrace.ir.attributes import (
     ArrayAttribute,
@@ -321,17 +321,25 @@ _T = TypeVar("_T")
 _MISSING: Any = object()
 
 
-def once_per_module(function: Callable[[Module], _T]) -> Callable[[Module], _T]:
-    """Decorate a function of a module so that its result is cached in the module.
+class _Remembering(Protocol):
+    @property
+    def memo(self) -> dict[object, Any]: ...
+
+
+_Subject = TypeVar("_Subject", bound=_Remembering)
+
+
+def once_per_module(function: Callable[[_Subject], _T]) -> Callable[[_Subject], _T]:
+    """Decorate a function of a module, or of what else has a memo, so that its result is cached.
 
     Two threads may compute it at the same time; one of the results is kept.
     """
 
     @wraps(function)
-    def cached(module: Module) -> _T:
-        result: _T = module.memo.get(cached, _MISSING)
+    def cached(subject: _Subject) -> _T:
+        result: _T = subject.memo.get(cached, _MISSING)
         if result is _MISSING:
-            result = module.memo.setdefault(cached, function(module))
+            result = subject.memo.setdefault(cached, function(subject))
         return result
 
     return cached

@@ -250,6 +250,14 @@ class Summary(Struct, frozen=True):
 _MOST_CHOICES: Final = 16
 
 
+def op_index(symbol: Symbol) -> int | None:
+    """Return the index of the op that a trip, content or unknown symbol is of, None if of none."""
+    key: object = symbol.key
+    while isinstance(key, tuple):
+        key = key[0]
+    return key if isinstance(key, int) and key >= 0 else None
+
+
 def unknown_pointer(reason: str, shape: tuple[int, ...]) -> Pointer:
     """Return a pointer whose address is unknown."""
     return Pointer((PointerChoice(None, ZERO, TRUE, reason),), shape)

@@ -18,6 +18,7 @@ from kvtrace.evaluate import ScalarArgument, TensorArgument
 from kvtrace.evaluate.scope import linear_program
 from kvtrace.ir.feeding import feeding, feeding_values_and_trips
 from kvtrace.ir.flow import deciding
+from kvtrace.ir.model import once_per_module
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.conditions import Condition, Opaque
 from kvtrace.symbolic.hashes import hashing_ops
@@ -52,6 +53,10 @@ if TYPE_CHECKING:
 
 _UNTRACKED: Final = "that kvtrace does not track"
 _PROGRAMS: Final = tuple(Symbol("program", axis, 0, MOST_PROGRAMS - 1) for axis in range(3))
+
+
+once_per_call: Final = once_per_module
+"""Decorator of functions of a `BoundCall`, whose results are cached in it."""
 
 
 class Budget(Struct, frozen=True):

@@ -52,7 +52,15 @@ from kvtrace.ir.updates import positions_of
 from kvtrace.symbolic.conditions import TRUE, Condition, Opaque, at_least, conjunction
 from kvtrace.symbolic.hashes import hashes_read_by, is_mixed
 from kvtrace.symbolic.meanings.tt_shape import lanes_of, source_indices
-from kvtrace.symbolic.summary import Access, Arithmetic, BlockPointer, Place, Pointer, Summary
+from kvtrace.symbolic.summary import (
+    Access,
+    Arithmetic,
+    BlockPointer,
+    Place,
+    Pointer,
+    Summary,
+    op_index,
+)
 from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term, lane, signed_range
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.comparisons import Compared, compared, compared_together, is_unsigned
@@ -232,7 +240,7 @@ class _UseSearch:
             maker = owner.region.owner if isinstance(owner, Block) else owner
             is_bare = len(unknown) == 1 and formula == next(iter(unknown)).term
             return is_bare or any(
-                maker is not None and _untracked_op(symbol) == maker.index for symbol in unknown
+                maker is not None and op_index(symbol) == maker.index for symbol in unknown
             )
         return not isinstance(formula, Condition | BlockPointer) or isinstance(formula, Opaque)
 
@@ -477,13 +485,6 @@ class _UseSearch:
         return next(
             (self._arithmetic[op] for op in sorted(feeders) if op in self._arithmetic), None
         )
-
-
-def _untracked_op(symbol: Symbol) -> int | None:
-    """Return the index of the op for whose untracked result a symbol stands, else None."""
-    key = symbol.key[0] if isinstance(symbol.key, tuple) else symbol.key
-    index = key[0] if isinstance(key, tuple) else key
-    return index if isinstance(index, int) else None
 
 
 def _is_float(value: Value) -> bool:

@@ -13,6 +13,7 @@ from kvtrace.evaluate import TensorArgument
 from kvtrace.symbolic.conditions import in_order
 from kvtrace.symbolic.prover import Given, Interval, follows
 from kvtrace.symbolic.prover.digits import Common, Side
+from kvtrace.symbolic.summary import op_index
 from kvtrace.symbolic.terms import Atom, Symbol
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.outcomes import Undecided
@@ -58,8 +59,8 @@ def _sources(bound: BoundCall, symbol: Symbol) -> tuple[TensorArgument, ...]:
     load_sources = bound.contents.sources(symbol)
     if load_sources:
         return load_sources
-    op_index = symbol.key[0] if isinstance(symbol.key, tuple) else symbol.key
-    atomics = (s.access for s in sharers_of(bound) if s.access.op.index == op_index)
+    index = op_index(symbol)
+    atomics = (s.access for s in sharers_of(bound) if s.access.op.index == index)
     return tuple(filter(None, (bound.call.tensor_at(atomic.argument) for atomic in atomics)))
 
 

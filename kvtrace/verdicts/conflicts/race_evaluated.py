@@ -26,6 +26,7 @@ from kvtrace.ir.ops import effect_of
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.functions import Choice
 from kvtrace.symbolic.summary import Access as AccessFormula
+from kvtrace.symbolic.summary import op_index
 from kvtrace.symbolic.terms import Atom, Symbol
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.all_orders import races_in_all_orders
@@ -429,8 +430,7 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
         """Return whether the order of programs affects atoms or (`lost`) untracked values."""
         for atom in atoms:
             if isinstance(atom, Symbol) and atom.kind in ("content", "unknown"):
-                index = atom.key if isinstance(atom.key, int) else atom.key[0]
-                if index in self._order_dependent_ops:
+                if op_index(atom) in self._order_dependent_ops:
                     return True
                 lost = lost or atom.kind == "unknown"
             lost = lost or (isinstance(atom, Choice) and bool(atom.condition.opaques()))

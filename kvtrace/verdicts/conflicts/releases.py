@@ -36,7 +36,7 @@ from kvtrace.ir.types import TensorType
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.prover.digits import Common, are_apart
 from kvtrace.symbolic.summary import Access
-from kvtrace.verdicts.binding import BoundCall
+from kvtrace.verdicts.binding import BoundCall, once_per_call
 from kvtrace.verdicts.conflicts.barriers import Barriers, loops_around, may_be_pipelined
 from kvtrace.verdicts.conflicts.parts import EXCHANGE, Roles, is_unmasked, roles_of, updates_by
 from kvtrace.verdicts.conflicts.sharers import Sharer
@@ -199,12 +199,10 @@ def _is_tma(op: Op) -> bool:
     return KINDS[op.name].has("descriptor")
 
 
+@once_per_call
 def releases_of(bound: BoundCall) -> Releases:
     """Return the releases of a call; cached."""
-    releases: Releases | None = bound.memo.get(releases_of)
-    if releases is None:
-        releases = bound.memo[releases_of] = Releases(bound)
-    return releases
+    return Releases(bound)
 
 
 class Section(Struct, frozen=True):

@@ -14,7 +14,7 @@ from kvtrace.symbolic.functions import Choice
 from kvtrace.symbolic.prover.digits import are_apart
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import ZERO, Atom, Symbol, Term
-from kvtrace.verdicts.binding import BoundCall
+from kvtrace.verdicts.binding import BoundCall, once_per_call
 from kvtrace.verdicts.conflicts.parts import ADD, updates_by
 from kvtrace.verdicts.conflicts.sharers import sharers_of
 from kvtrace.verdicts.conflicts.slots import (
@@ -43,16 +43,13 @@ class Reserved(NamedTuple):
     moved: Term
 
 
+@once_per_call
 def reservations(bound: BoundCall) -> Mapping[int, Reserved]:
     """Return the places that ops keep to, of those that their program drew; by op index; cached."""
-    reserved: dict[int, Reserved] | None = bound.memo.get(reservations)
-    if reserved is None:
-        sharers = sharers_of(bound) if has_additions(bound) else ()
-        users = [s.access for s in sharers if is_single(bound, s.access)]
-        places = ((user, _reserved_by(bound, user)) for user in users)
-        reserved = {user.op.index: place for user, place in places if place}
-        bound.memo[reservations] = reserved
-    return reserved
+    sharers = sharers_of(bound) if has_additions(bound) else ()
+    users = [s.access for s in sharers if is_single(bound, s.access)]
+    places = ((user, _reserved_by(bound, user)) for user in users)
+    return {user.op.index: place for user, place in places if place}
 
 
 def _reserved_by(bound: BoundCall, user: Access) -> Reserved | None:

@@ -16,6 +16,7 @@ from kvtrace.ir import Module
 from kvtrace.ir.flow import enclosing_ops
 from kvtrace.symbolic.prover import Proven, Refuted, prove
 from kvtrace.symbolic.prover.digits import Common, Shared, Side, are_far_apart
+from kvtrace.symbolic.summary import op_index
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.copies import Actors, Question
@@ -41,7 +42,7 @@ def shared_by_lanes(module: Module, own_trips: Collection[Symbol] = ()) -> Share
     position.
     """
     trip_keys = {trip.key for trip in own_trips}
-    loop_indices = {key if isinstance(key, int) else key[0] for key in trip_keys}
+    loop_indices = set(map(op_index, own_trips))
 
     def is_shared(symbol: Symbol) -> bool:
         if symbol.kind == "lane":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations_with_replacement
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,18 +22,16 @@ from kvtrace.ir.ops import (
     mask_of,
     operator_of,
 )
-from kvtrace.ir.types import IntegerType, TensorType
+from kvtrace.ir.types import TensorType, integer_bits
 from kvtrace.symbolic.conditions import FALSE
 from kvtrace.symbolic.prover import Given, Proven, Refuted
 from kvtrace.symbolic.prover.digits import Shared, Side
-from kvtrace.symbolic.summary import Access
+from kvtrace.symbolic.summary import Access, op_index
 from kvtrace.symbolic.terms import Symbol
+from kvtrace.verdicts.binding import BoundCall, once_per_call
 from kvtrace.verdicts.conflicts.copies import Copy
 from kvtrace.verdicts.conflicts.parts import Role, roles_of
 from kvtrace.verdicts.rules import overflow
-
-if TYPE_CHECKING:
-    from kvtrace.verdicts.binding import BoundCall
 
 _SPREADING: Final = SPREADING | computing("expand_dims")
 _SUMS: Final = _SPREADING | (MODULAR & computing("+", "-", "*")) | computing("cast")
@@ -63,20 +61,16 @@ class Sharer(Struct, frozen=True, eq=False):
         return self.side if self.modulus is None else None
 
 
+@once_per_call
 def sharers_of(bound: BoundCall) -> tuple[Sharer, ...]:
     """Return a call's accesses to written storages, in the summary's order; cached."""
-    sharers: tuple[Sharer, ...] | None = bound.memo.get(sharers_of)
-    if sharers is None:
-        sharers = bound.memo[sharers_of] = tuple(_sharers(bound))
-    return sharers
+    return tuple(_sharers(bound))
 
 
 def source_of(module: Module, symbol: Symbol) -> Op | None:
     """Return the op whose result a loaded or untracked symbol stands for, None if there is none."""
-    key: object = symbol.key
-    while isinstance(key, tuple):
-        key = key[0]
-    return module.ops[key] if isinstance(key, int) and 0 <= key < len(module.ops) else None
+    index = op_index(symbol)
+    return None if index is None else module.ops[index]
 
 
 def pairs_of_one_storage(sharers: Sequence[Sharer]) -> Iterator[tuple[Sharer, Sharer]]:
@@ -197,7 +191,7 @@ def _offset_bits(offset: Value, *, in_one_program: bool) -> int | None:
     pending, bits = [offset], 64
     while pending:
         value = pending.pop()
-        value_bits = _integer_bits(value)
+        value_bits = integer_bits(value.type)
         if value_bits is None:
             return None
         bits = min(bits, value_bits)
@@ -215,8 +209,3 @@ def _offset_bits(offset: Value, *, in_one_program: bool) -> int | None:
 
 def _is_function_parameter(value: Value) -> bool:
     return isinstance(value.owner, Block) and value.owner.region.owner.name in FUNCTIONS
-
-
-def _integer_bits(value: Value) -> int | None:
-    type_ = value.type.element if isinstance(value.type, TensorType) else value.type
-    return type_.width if isinstance(type_, IntegerType) else None

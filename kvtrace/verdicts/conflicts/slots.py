@@ -44,7 +44,7 @@ from kvtrace.symbolic.prover import Proven
 from kvtrace.symbolic.prover.digits import Common, are_apart
 from kvtrace.symbolic.summary import Access, Loop
 from kvtrace.symbolic.terms import ZERO, Atom, Symbol, Term
-from kvtrace.verdicts.binding import BoundCall
+from kvtrace.verdicts.binding import BoundCall, once_per_call
 from kvtrace.verdicts.conflicts.parts import ADD, roles_of, updates_by
 from kvtrace.verdicts.conflicts.sharers import Sharer, sharers_of, source_of
 from kvtrace.verdicts.counters import drawn_numbers
@@ -53,15 +53,13 @@ _ADDING: Final = MODULAR & computing("+")
 _RESHAPING: Final = computing("reshape")
 
 
+@once_per_call
 def slot_stores(bound: BoundCall) -> frozenset[int]:
     """Return the indices of the ops that store to slots, in every order to the same ones; cached.
 
     Two draws may still share a slot.
     """
-    stores: frozenset[int] | None = bound.memo.get(slot_stores)
-    if stores is None:
-        stores = bound.memo[slot_stores] = frozenset(_slot_stores(bound))
-    return stores
+    return frozenset(_slot_stores(bound))
 
 
 def steady_counters(bound: BoundCall) -> frozenset[Storage]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir.data_dependence import depending_on_data
 from kvtrace.symbolic.prover import Interval
-from kvtrace.symbolic.summary import Access, Summary
+from kvtrace.symbolic.summary import Access, Summary, op_index
 from kvtrace.symbolic.terms import Key, Symbol, signed_range
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Contents:
         It includes the whole storage, substitutes for values outside, and 0, which masked lanes
         have.
         """
-        op = _load_index(symbol)
+        op = op_index(symbol) if symbol.kind == "content" else None
         if op is None:
             return None
         if op not in self._ranges:
@@ -120,7 +120,7 @@ class Contents:
 
     def sources(self, symbol: Symbol) -> tuple[TensorArgument, ...]:
         """Return the tensors from which a content symbol's integer was loaded."""
-        op = _load_index(symbol)
+        op = op_index(symbol) if symbol.kind == "content" else None
         accesses = [access for access in self._summary.accesses if access.op.index == op]
         tensors = (self._call.tensor_at(access.argument) for access in accesses)
         return tuple(tensor for tensor in tensors if tensor is not None)
@@ -209,10 +209,3 @@ def recorded_text(call: Call, op: Op) -> str:
     if not call.recorded or op.index not in depending_on_data(call.module):
         return ""
     return f"; for the recorded contents of {', '.join(call.recorded)}"
-
-
-def _load_index(symbol: Symbol) -> int | None:
-    """Return the index of the op that loads a content symbol, None for other symbols."""
-    if symbol.kind != "content":
-        return None
-    return symbol.key if isinstance(symbol.key, int) else symbol.key[0]

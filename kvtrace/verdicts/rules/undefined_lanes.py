@@ -34,6 +34,7 @@ from kvtrace.symbolic.taint import (
 )
 from kvtrace.symbolic.terms import Symbol, Term
 from kvtrace.symbolic.undefined.flow import Sink, sinks_of
+from kvtrace.verdicts.binding import BoundCall, once_per_call
 from kvtrace.verdicts.contents.loaded import depends_on
 from kvtrace.verdicts.replaying import NOT_REPRODUCED
 from kvtrace.verdicts.rules.fills import Fill, ObservedValue, Replays, number_text
@@ -43,7 +44,7 @@ from kvtrace.verdicts.verdict import Answer, Verdict, Witness, worst_by_op
 if TYPE_CHECKING:
     from kvtrace.symbolic.conditions import Condition
     from kvtrace.symbolic.prover import Decision, Given, Point
-    from kvtrace.verdicts.binding import BoundCall, Doubts
+    from kvtrace.verdicts.binding import Doubts
 
 LANES: Final = "undefined-lanes"
 USE: Final = "undefined-use"
@@ -72,13 +73,10 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
     )
 
 
+@once_per_call
 def uses_undefined(bound: BoundCall) -> bool:
     """Return whether a lane that a load leaves undefined may reach memory or a branch; cached."""
-    answer: bool | None = bound.memo.get(uses_undefined)
-    if answer is None:
-        sinks = sinks_of(bound.call.module)
-        answer = bound.memo[uses_undefined] = any(_may_be_reached(bound, sink) for sink in sinks)
-    return answer
+    return any(_may_be_reached(bound, sink) for sink in sinks_of(bound.call.module))
 
 
 def _may_be_reached(bound: BoundCall, sink: Sink) -> bool:
@@ -106,21 +104,19 @@ def numbers_without_value(bound: BoundCall) -> Mapping[int, str]:
     return texts
 
 
+@once_per_call
 def _sources(bound: BoundCall) -> tuple[frozenset[Op], frozenset[int], Mapping[Op, str]]:
     """Return the ops that may leave elements without a value, and ids of values that get some.
 
     Last come the other ops whose operand has a limit, with methods that prove it kept. Cached.
     """
-    found: tuple[frozenset[Op], frozenset[int], Mapping[Op, str]] | None = bound.memo.get(_sources)
-    if found is None:
-        module = bound.call.module
-        ops, reached = undefined_sources(module), tainted(module)
-        kept = {op: method for op in ops if (method := _method_of_limit(bound, op)) is not None}
-        if kept:
-            ops -= kept.keys()
-            reached = reached_from(module, [op.results[0] for op in ops])
-        found = bound.memo[_sources] = ops, reached, kept
-    return found
+    module = bound.call.module
+    ops, reached = undefined_sources(module), tainted(module)
+    kept = {op: method for op in ops if (method := _method_of_limit(bound, op)) is not None}
+    if kept:
+        ops -= kept.keys()
+        reached = reached_from(module, [op.results[0] for op in ops])
+    return ops, reached, kept
 
 
 def _method_of_limit(bound: BoundCall, op: Op) -> str | None:

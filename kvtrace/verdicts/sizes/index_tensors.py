@@ -29,7 +29,7 @@ from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.conditions import in_order
 from kvtrace.symbolic.expressions import assigned_name
 from kvtrace.symbolic.prover import Interval
-from kvtrace.symbolic.summary import Access
+from kvtrace.symbolic.summary import Access, op_index
 from kvtrace.symbolic.terms import Symbol, Term, as_term
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.binding import BoundCall
@@ -229,12 +229,12 @@ def contracts_in(source: str) -> list[str]:
 
 def symbols_of(contract: Contract, call: Call) -> list[tuple[int, Symbol]]:
     """Return the symbols of the loads that a contract limits, each with its argument's position."""
-    loads: dict[int, Access] = {a.op.index: a for a in summarize(call.module).accesses}
+    loads: dict[int | None, Access] = {a.op.index: a for a in summarize(call.module).accesses}
     symbols = []
     for position in index_tensors(call):
         for symbol in index_symbols(call, position):
-            op = symbol.key[0] if isinstance(symbol.key, tuple) else symbol.key
-            variable = assigned_name(loads[op].op.location) if op in loads else None
+            load = loads.get(op_index(symbol))
+            variable = None if load is None else assigned_name(load.op.location)
             if contract.subject in (call.arguments[position].name, variable):
                 symbols.append((position, symbol))
     return symbols
