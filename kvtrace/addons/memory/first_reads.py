@@ -212,11 +212,16 @@ def others_may_store(call: Call, args: Sequence[int]) -> bool:
         for read in reads:
             if None in (store.argument, read.argument) or store.unknown or read.unknown:
                 return True
-            sides = _sharer(bound, store), _sharer(bound, read)
-            outcome = meeting(bound, *sides, two_programs(call.grid))
-            if not isinstance(outcome, NoConflict) or outcome.why:
+            if may_meet_elsewhere(bound, store, read):
                 return True
     return False
+
+
+def may_meet_elsewhere(bound: BoundCall, store: SymbolicAccess, read: SymbolicAccess) -> bool:
+    """Return whether a program may read bytes that another program of the call stores."""
+    sides = _sharer(bound, store), _sharer(bound, read)
+    outcome = meeting(bound, *sides, two_programs(bound.call.grid))
+    return not isinstance(outcome, NoConflict) or bool(outcome.why)
 
 
 def _is_update(store: SymbolicAccess, read: SymbolicAccess) -> bool:

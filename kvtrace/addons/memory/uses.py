@@ -20,10 +20,11 @@ from msgspec.structs import replace
 from kvtrace.addons.memory.access_bytes import TouchedBytes
 from kvtrace.addons.memory.boxed_accesses import Boxing, deciding_values
 from kvtrace.addons.memory.digit_forms import NoBoxes, cases_of
-from kvtrace.addons.memory.first_reads import may_precede, others_may_store
+from kvtrace.addons.memory.first_reads import may_meet_elsewhere, may_precede, others_may_store
+from kvtrace.addons.memory.kept_bits import carried_bits, demanded_bits
 from kvtrace.addons.memory.states import Effect
 from kvtrace.ir import Module, Value
-from kvtrace.ir.flow import constant_of, flow_of
+from kvtrace.ir.flow import flow_of
 from kvtrace.ir.ops import effect_of, operator_of
 from kvtrace.ir.types import integer_bits
 from kvtrace.metrics.byte_ranges import NOTHING, ByteRanges, TooManyRanges
@@ -128,14 +129,8 @@ def _is_own(access: Access, within: Sequence[Access], boxing: Boxing) -> bool:
 
 def _is_read_again(store: Access, boxing: Boxing) -> bool:
     """Return whether the same program may load what it stored; what becomes of it is not known."""
-    tensor = boxing.bound.call.tensor
-    storage = None if store.argument is None else tensor(store.argument).storage
-    return any(
-        access.kind != "store"
-        and (access.argument is None or tensor(access.argument).storage is storage)
-        and _may_follow(access, store, boxing)
-        for access in boxing.accesses
-    )
+    beside = _accesses_beside(store, boxing)
+    return any(access.kind != "store" and _may_follow(access, store, boxing) for access in beside)
 
 
 def _may_follow(read: Access, store: Access, boxing: Boxing) -> bool:
@@ -278,6 +273,7 @@ def uses_of(access: Access, boxing: Boxing) -> Iterator[Use]:
     taints = Taints(boxing.bound.summary, access)
     identity = tuple(boxing.of_call(symbol.term) for symbol in places_in(access))
     copied = _copied(access, module)
+    whole = next(each for each in boxing.accesses if each.op is access.op)
     is_one_call = len({each.calls for each in boxing.accesses if each.op is access.op}) == 1
     is_ideal = is_one_call and boxing.bound.are_ideal(deciding_values(module))
     sinks = taints.sinks()
@@ -293,6 +289,12 @@ def uses_of(access: Access, boxing: Boxing) -> Iterator[Use]:
             and all(case.at == identity for case in cases)
         ):
             is_one = place.argument is not None and counts[place.op] == counts[access.op] == 1
+            bits, is_masked = carried_bits(access, place, module)
+            if is_one and is_masked and bits is not None and places(whole) == places(place):
+                if not _are_replaced(place, bits, boxing):
+                    cases = tuple(case._replace(is_whole=False) for case in cases)
+                    yield Use(sink, cases, place, is_copy=True)
+                continue
             is_copy = is_one and sink.value in copied
             yield Use(sink, cases, place, is_copy, _staying(place, boxing))
         else:
@@ -380,6 +382,52 @@ def _staying(store: Access, boxing: Boxing) -> Condition:
     return ~disjunction(later) if later else TRUE
 
 
+def _are_replaced(store: Access, bits: int, boxing: Boxing) -> bool:
+    """Return whether later stores of a program replace some bits of what a store leaves, unread.
+
+    What comes to them is accessed at the same place, and in no loop.
+    """
+    bound, module = boxing.bound, boxing.bound.call.module
+    active = set(boxing.of_call(store.active).conjuncts())
+    loaded: dict[Access, int] = {}
+    later = [store]
+    for access in sorted(_accesses_beside(store, boxing), key=lambda one: one.op.index):
+        is_later = access.op.index > store.op.index and places(access) == places(store)
+        if access.kind == "store" and not is_later:
+            continue
+        if access.kind == "load" and not _may_follow(access, store, boxing):
+            continue
+        is_atomic = access.kind == "atomic"
+        if not is_later or is_atomic or access.loops or may_meet_elsewhere(bound, store, access):
+            return False
+        if access.kind == "load":
+            demanded = demanded_bits(access.op.results[0], module)
+            loaded |= {access: bits} if demanded & bits else {}
+            continue
+        if not set(boxing.of_call(access.active).conjuncts()) <= active:
+            return False
+        later.append(access)
+        bits = 0
+        for load, part in loaded.items():
+            carried = carried_bits(load, access, module, part).bits
+            if carried is None:
+                return False
+            bits |= carried
+    sinks = (sink for load in loaded for sink in Taints(bound.summary, load).sinks())
+    return not bits and all(sink.use == "value" and sink.place in later for sink in sinks)
+
+
+def _accesses_beside(store: Access, boxing: Boxing) -> Iterator[Access]:
+    """Yield the other accesses that may go to a store's storage."""
+    call = boxing.bound.call
+    for access in boxing.accesses:
+        if access is not store and (
+            None in (access.argument, store.argument)
+            or call.tensor(access.argument or 0).storage is call.tensor(store.argument or 0).storage
+        ):
+            yield access
+
+
 def places(access: Access) -> tuple[object, ...]:
     """Return what tells the addresses of a program's accesses apart."""
     return (
@@ -394,39 +442,7 @@ def _narrowed(access: Access, boxing: Boxing) -> Access:
     width = integer_bits(value.type)
     if width != 8 * access.element_bytes:
         return access
-    bits = _demanded_bits(value, boxing, width)
+    bits = demanded_bits(value, boxing.bound.call.module)
     first = ((bits & -bits).bit_length() - 1) // 8 if bits else 0
     end = -(-bits.bit_length() // 8)
     return replace(access, offset=access.offset + first, element_bytes=max(end - first, 1))
-
-
-def _demanded_bits(value: Value, boxing: Boxing, width: int) -> int:
-    """Return the bits of an integer on which what becomes of it may depend, as a number."""
-    demanded, full = 0, (1 << width) - 1
-    for use in flow_of(boxing.bound.call.module).uses(value):
-        result_width = integer_bits(use.results[0].type) if len(use.results) == 1 else None
-        operator = operator_of(use)
-        if result_width is None or operator not in _OF_SOME_BITS:
-            return full
-        bits = _demanded_bits(use.results[0], boxing, result_width)
-        if operator == "cast":
-            is_signed = use.name == "arith.extsi" and bits >> width
-            demanded |= bits & full | (is_signed and 1 << (width - 1))
-            continue
-        other = constant_of(use.operand("right"))
-        if not isinstance(other, int) or use.operand("left") is not value:
-            return full
-        if operator == "&":
-            demanded |= bits & other
-        elif not 0 <= other < width:
-            return full
-        elif operator == "<<":
-            demanded |= bits >> other
-        else:
-            is_signed = use.name == "arith.shrsi" and bits >> (width - other)
-            demanded |= bits << other & full | (is_signed and 1 << (width - 1))
-    return demanded
-
-
-#: Operators of which some bits of an integer decide nothing.
-_OF_SOME_BITS: Final = ("cast", "&", "<<", ">>")

@@ -512,3 +512,29 @@ def list_of_nodes(following, values, out, n, END: tl.constexpr):
         total += tl.load(values + node, mask=is_node, other=0.0)
         node = tl.load(following + node, mask=is_node, other=END)
     tl.store(out, total)
+
+
+@triton.jit
+def packed(x, out, other, n, KIND: tl.constexpr, STEP: tl.constexpr, BLOCK: tl.constexpr):
+    """Pack several numbers into each element of `out`, in the kinds of the test."""
+    lanes = tl.arange(0, BLOCK)
+    place = out + tl.program_id(0) * STEP + lanes
+    if KIND == "words":
+        tl.store(place, (tl.load(place) & ~0xFFFF) | (tl.load(x + lanes) & 0xFFFF))
+        tl.store(place, (tl.load(place) & 0xFFFF) | (tl.load(x + BLOCK + lanes) << 16))
+    elif KIND == "shifted in":
+        for i in tl.static_range(4):
+            tl.store(place, (tl.load(place) << 2) | (tl.load(x + i * BLOCK + lanes) & 3))
+    elif KIND == "joined":
+        tl.store(place, tl.load(place) | tl.load(x + lanes))
+    elif KIND == "in a loop":
+        for i in range(n):
+            low = (tl.load(x + i * BLOCK + lanes) & 15).to(tl.int32) << 4 * i
+            tl.store(place, (tl.load(place) & ~(15 << 4 * i)) | low)
+    else:
+        tl.store(place, (tl.load(place) & 0xF0) | (tl.load(x + lanes) & 15))
+        if KIND != "low":
+            old = tl.load(place)
+            if KIND == "read between":
+                tl.store(other + tl.program_id(0) * STEP + lanes, old)
+            tl.store(place, (old & 0x0F) | (tl.load(x + BLOCK + lanes) << 4))

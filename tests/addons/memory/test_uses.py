@@ -9,7 +9,7 @@ from kvtrace.addons.memory.effects import effects_of
 from kvtrace.addons.memory.lives import Birth
 from kvtrace.addons.memory.states import State
 from kvtrace.addons.memory.uses import used_effect
-from kvtrace.metrics.byte_ranges import ByteRanges
+from kvtrace.metrics.byte_ranges import NOTHING, ByteRanges
 from tests.addons.memory import effect_kernels as kernels
 from tests.addons.memory.brute_force import call_of
 
@@ -62,6 +62,42 @@ def test_padding_is_used_unless_a_mask_drops_it(kernel, elements):
     source = next(effect for effect in effects_of(call).storages if effect.args == (0,))
 
     assert used_reads(call, source) == (ByteRanges.of(0, 4 * elements),) * 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "surely", "perhaps"),
+    [
+        ("both", 0, 0),
+        ("words", 0, 0),
+        ("shifted in", 0, 0),
+        ("low", 0, 64),
+        ("in a loop", 0, 64),
+        ("read between", 0, 64),
+        ("joined", 64, 64),
+    ],
+)
+@pytest.mark.parametrize("programs", [1, 2])
+def test_bits_of_what_nobody_wrote_are_no_use_if_updates_replace_them(
+    kind, surely, perhaps, programs
+):
+    type_ = torch.int32 if kind == "words" else torch.uint8
+    tensors = {name: torch.ones(256, dtype=type_) for name in ("x", "out", "other")}
+    constants = {"KIND": kind, "STEP": 64, "BLOCK": 64}
+    call = call_of(kernels.packed, (programs,), {**tensors, "n": 2}, constants)
+    storages = effects_of(call).storages
+    out = next(effect for effect in storages if effect.args == (1,))
+    assert used_reads(call, out) == tuple(
+        ByteRanges.of(0, count * programs * type_.itemsize) if count else NOTHING
+        for count in (surely, perhaps)
+    )
+
+
+def test_bits_that_another_program_may_read_in_between_are_perhaps_used():
+    tensors = {name: torch.ones(256, dtype=torch.uint8) for name in ("x", "out", "other")}
+    constants = {"KIND": "both", "STEP": 1, "BLOCK": 64}
+    call = call_of(kernels.packed, (2,), {**tensors, "n": 2}, constants)
+    out = next(effect for effect in effects_of(call).storages if effect.args == (1,))
+    assert used_reads(call, out)[1] == ByteRanges.of(0, 65)
 
 
 @pytest.mark.parametrize(
