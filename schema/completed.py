@@ -6,26 +6,20 @@ Nothing is written.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
 from kvtrace.schema.content import content_hash
 
-#: Columns of `kernels` in which missing values are filled.
-_FILLED: Final = ("registers", "spills", "shared_bytes", "options", "stages")
-
 
 @dataclass(frozen=True, slots=True)
 class LaterStages:
-    """Results of compiling a kernel completely: content by stage, and resources."""
+    """Results of compiling a kernel completely: content by stage, and values by column."""
 
     stages: Mapping[str, bytes]
-    registers: int | None = None
-    spills: int | None = None
-    shared_bytes: int | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, Any]
 
 
 class CompletedKernels:
@@ -58,9 +52,8 @@ class CompletedKernels:
         if table == "artifacts":
             return self._with_artifacts(rows)
         stages = [self._kernels.get((run_id, kernel)) for kernel in rows["kernel_id"].to_pylist()]
-        for name in _FILLED:
-            if name not in rows.schema.names:
-                continue
+        filled = {"stages"}.union(*(later.columns for later in stages if later is not None))
+        for name in filled.intersection(rows.schema.names):
             index = rows.schema.get_field_index(name)
             pairs = zip(rows.column(index).to_pylist(), stages, strict=True)
             values = [
@@ -83,9 +76,9 @@ class CompletedKernels:
 
 def _with_later(name: str, value: Any, later: LaterStages) -> Any:
     if name == "options":
-        return sorted({**later.options, **dict(value or ())}.items())
+        return sorted({**later.columns["options"], **dict(value or ())}.items())
     if name != "stages":
-        return getattr(later, name) if value is None else value
+        return later.columns.get(name) if value is None else value
     captured = value or []
     captured_stages = {stage["stage"] for stage in captured}
     return captured + [

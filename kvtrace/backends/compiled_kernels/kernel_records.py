@@ -242,10 +242,8 @@ def kernel_record(
     and the IR is printed again.
     """
     kernel = getattr(kernel, "ttir_kernel", kernel)  # compile no later stage for the record
-    metadata = kernel.metadata
     function = function_of(kernel)
     file, line = definition_of(kernel)
-    registers, spills = resources(kernel)
     stages = {
         name: with_program_locations(content, function) if isinstance(content, str) else content
         for name, content in kernel.asm.items()
@@ -260,13 +258,11 @@ def kernel_record(
         line=line,
         source=str(function.src) if keep != "off" and function is not None else None,
         files=_source_files(located, file, line, keep) if isinstance(located, str) else (),
-        shared_bytes=metadata.shared,
-        registers=registers,
-        spills=spills,
         cache_key=str(kernel.hash),
         function=str(kernel.name),
         **_compilation_facts(compilation),
         **_load_facts(load),
+        **late_columns(kernel),
         stages=tuple(_stages(stages, evaluated_stage(kernel), compilation, tell)),
     )
 
@@ -339,7 +335,13 @@ def _generic(stage: str, text: str, tell: Callable[[str], None]) -> Iterator[Sta
         tell(f"{error} The kernel is recorded without generic {name} and cannot be replayed.")
 
 
-def resources(kernel: Any) -> tuple[int | None, int | None]:
+def late_columns(kernel: Any) -> dict[str, Any]:
+    """Return the columns of `kernels` that only a full compilation determines; None: unknown."""
+    registers, spills = _resources(kernel)
+    return {"shared_bytes": kernel.metadata.shared, "registers": registers, "spills": spills}
+
+
+def _resources(kernel: Any) -> tuple[int | None, int | None]:
     """Return registers and spills of the loaded kernel, or else from its binary; None: unknown."""
     registers = getattr(kernel, "n_regs", None)
     if isinstance(registers, int):

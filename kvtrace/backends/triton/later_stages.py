@@ -12,7 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.backends.compiled_kernels.kernel_records import STAGES, options_of, resources
+from kvtrace.backends.compiled_kernels.kernel_records import STAGES, late_columns, options_of
 from kvtrace.backends.triton.background import StageProcess
 from kvtrace.backends.triton.device_free_state import STOPPED
 
@@ -116,9 +116,8 @@ def _later(kernel: Any) -> "LaterStages":
         content = kernel.asm.get(name)
         if content is not None:
             stages[name] = content.encode() if isinstance(content, str) else content
-    registers, spills = resources(kernel)
     options = dict(options_of(kernel.metadata))
-    return LaterStages(stages, registers, spills, kernel.metadata.shared, options)
+    return LaterStages(stages, {**late_columns(kernel), "options": options})
 
 
 def _from_cache(key: str | None, name: str | None) -> Any:
