@@ -21,7 +21,7 @@ from typing import Final
 
 #: The fields of a launch as the hot path keeps it, in their order: "q" has 64 bits, "i" 32. Each is
 #: the column of `launches` of that name, but for `contents` and `phase`. A new one has 64 bits, and
-#: comes last; `capture/hot.py` and `capture/_hot_tables.h` fill it, and all else goes by this list.
+#: comes last; `append_row` of `capture/_hot_tables.h` fills it, and all else goes by this list.
 FIELDS: Final = {
     "enter": "q",
     "exit": "q",

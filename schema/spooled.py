@@ -252,13 +252,14 @@ class _JournalAdditions:
             if call_id in self._calls or row.get("kernel_id") not in self._kernels:
                 continue
             try:
-                x, y, z = row["grid"]
-                args = [dict(zip(ARGUMENT_FIELDS, values, strict=True)) for values in row["args"]]
-                stack = stack_row([tuple(frame) for frame in row["frames"]])
+                x, y, z = row.pop("grid")
+                args = [
+                    dict(zip(ARGUMENT_FIELDS, values, strict=True)) for values in row.pop("args")
+                ]
+                stack = stack_row([tuple(frame) for frame in row.pop("frames")])
             except (ValueError, TypeError, KeyError):
                 continue
-            call = {"call_id": call_id, "kernel_id": row["kernel_id"], "args": args}
-            call |= {"grid_x": x, "grid_y": y, "grid_z": z, "stated": row.get("stated")}
+            call = {**row, "args": args, "grid_x": x, "grid_y": y, "grid_z": z}
             if stack["frames"]:
                 call["stack_id"] = stack["stack_id"]
                 if stack["stack_id"] not in self._stacks:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from kvtrace.capture.journal import Journal
 from kvtrace.capture.messages import text_of
-from kvtrace.capture.records import ArgumentRecord, Frame, KernelRecord, StatedWork
+from kvtrace.capture.records import ArgumentRecord, CallFacts, Frame, KernelRecord
 from kvtrace.schema.content import UNKNOWN, Producer
 from kvtrace.schema.spool import ARGUMENT_FIELDS
 from kvtrace.settings import Source
@@ -34,13 +34,12 @@ def call_row(
     grid: tuple[int, int, int],
     records: Sequence[ArgumentRecord],
     frames: Sequence[Frame],
-    stated: StatedWork | None,
+    facts: CallFacts,
     keep: Source,
 ) -> dict[str, Any]:
     """Return the row of `calls`; contents become artifacts, and the frames a stack.
 
-    `stated` is the work of a launch by the kernel's author, `keep` the setting `source`: what is
-    kept of the text of functions on the stack.
+    `keep` is the setting `source`: what is kept of the text of functions on the stack.
     """
     x, y, z = grid
     files = partial(_launching_files, journal, frames, keep)
@@ -52,7 +51,7 @@ def call_row(
         "grid_y": y,
         "grid_z": z,
         "stack_id": journal.add_stack(frames, files) if frames else None,
-        "stated": None if stated is None else asdict(stated),
+        **asdict(facts),
     }
 
 
@@ -91,7 +90,7 @@ def spooled_call(
     grid: tuple[int, int, int],
     records: Sequence[ArgumentRecord],
     frames: Sequence[Frame],
-    stated: StatedWork | None,
+    facts: CallFacts,
 ) -> dict[str, Any]:
     """Return the row of `calls` for the spool: without contents, with frames, not a stack id."""
     return {
@@ -100,7 +99,7 @@ def spooled_call(
         "grid": grid,
         "args": list(map(_argument, records)),
         "frames": list(map(_frame, frames)),
-        "stated": None if stated is None else asdict(stated),
+        **asdict(facts),
     }
 
 

@@ -127,6 +127,16 @@ class StatedWork:
 
 
 @dataclass(frozen=True, slots=True)
+class CallFacts:
+    """Columns of `calls` that a backend may know of a call, beside kernel, grid and arguments."""
+
+    stated: StatedWork | None = None
+
+
+NO_FACTS: Final = CallFacts()
+
+
+@dataclass(frozen=True, slots=True)
 class ArgumentRecord:
     """One entry of `calls.args`; `value` is the contents of the storage, if recorded."""
 

@@ -22,7 +22,7 @@ from kvtrace.capture.journal import Journal
 from kvtrace.capture.listeners import Listener
 from kvtrace.capture.messages import Messages, place_of
 from kvtrace.capture.record_rows import call_row, kernel_row, mark_row, spooled_call
-from kvtrace.capture.records import ArgumentRecord, Frame, KernelSource, StatedWork
+from kvtrace.capture.records import NO_FACTS, ArgumentRecord, CallFacts, Frame, KernelSource
 from kvtrace.capture.run_limits import RunLimits
 from kvtrace.capture.spool import Spool
 from kvtrace.capture.stacks import current_stack, forget_code
@@ -263,19 +263,19 @@ class Session:
         grid: tuple[int, int, int],
         args: Sequence[ArgumentRecord],
         stack: Sequence[Frame] | None = None,
-        stated: StatedWork | None = None,
+        facts: CallFacts = NO_FACTS,
     ) -> int:
         """Record a unique call; return the call's id. `stack` is by default the caller's."""
         call_id = next(self._call_ids)
         self._has_calls = True
         frames = current_stack() if stack is None else tuple(stack)
-        facts, keep = (call_id, kernel_id, grid, tuple(args), frames, stated), self.settings.source
+        call, keep = (call_id, kernel_id, grid, tuple(args), frames, facts), self.settings.source
 
         def write(journal: Journal) -> None:
-            journal.add("calls", call_row(journal, *facts, keep))
+            journal.add("calls", call_row(journal, *call, keep))
 
         def spool(spool: Spool) -> None:
-            spool.add("calls", spooled_call(*facts))
+            spool.add("calls", spooled_call(*call))
             if self._has_unspooled_kernel:
                 self._has_unspooled_kernel = False
                 spool.write()

@@ -27,15 +27,16 @@ PROGRAM = """
 import os, signal, sys, time
 import kvtrace
 from kvtrace.capture.journal import Journal
-from kvtrace.capture.records import StatedWork
+from kvtrace.capture.records import CallFacts, StatedWork
 from tests.capture.killed_program import arguments, kernel, stack
 
+FACTS = CallFacts(StatedWork("k", bytes=8))
 Journal._work = lambda journal: journal._ended.wait()
 session = kvtrace.start(sys.argv[1])
 
 def launch(count):
     kernel_id = session.add_kernel(lambda: kernel(0), kernel(0))
-    call = session.add_call(kernel_id, (1, 2, 3), arguments(0), stack(0), StatedWork("k", bytes=8))
+    call = session.add_call(kernel_id, (1, 2, 3), arguments(0), stack(0), FACTS)
     for _ in range(count):
         now = time.time_ns()
         session.add_launch(call, now, now + 1, 0, 7)

@@ -12,7 +12,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from kvtrace.capture.arguments import addresses_of, argument_records
-from kvtrace.capture.records import ArgumentRecord, Parameter, StatedWork
+from kvtrace.capture.records import ArgumentRecord, CallFacts, Parameter
 
 if TYPE_CHECKING:
     from kvtrace.capture.session import Session
@@ -69,7 +69,7 @@ class RecordedCalls:
         grid: tuple[int, int, int],
         parameters: Sequence[Parameter],
         values: Sequence[Any],
-        state: Callable[[], StatedWork | None] = lambda: None,
+        facts: Callable[[], CallFacts] = CallFacts,
     ) -> tuple[int, tuple[ArgumentRecord, ...]]:
         """Return the id of a call and its argument records, after recording the call if it is new.
 
@@ -78,7 +78,7 @@ class RecordedCalls:
             grid: The grid.
             parameters: The kernel's flattened signature.
             values: The arguments, in the order of the parameters.
-            state: Returns what the kernel's author states of a launch; called for a new call.
+            facts: Returns the further columns of a new call.
 
         """
         self._renew()
@@ -92,7 +92,7 @@ class RecordedCalls:
         if call_id is None:
             if len(self._calls) > session.settings.max_calls:
                 self._calls.clear()
-            call_id = session.add_call(kernel_id, grid, records, stated=state())
+            call_id = session.add_call(kernel_id, grid, records, facts=facts())
             self._calls[identity] = call_id
         return call_id, records
 

@@ -46,7 +46,7 @@ from kvtrace.backends.triton.modules import module_of
 from kvtrace.backends.triton.tuning_notes import TuningNotes, keeping_failure
 from kvtrace.capture.adapters import Apart
 from kvtrace.capture.hot import DEVICE_KINDS, NO_DEVICE
-from kvtrace.capture.records import AUTOTUNE
+from kvtrace.capture.records import AUTOTUNE, CallFacts
 from kvtrace.capture.session import Session
 from kvtrace.schema.layout import GLUON
 
@@ -119,8 +119,11 @@ class LaunchAdapter:
         kernel = finished_kernel(kernel)
         parameters = self._signature(kernel)
         values = values_of(kernel, args, kwargs)
-        state = partial(stated_work, self._session, kernel, grid, args, kwargs)
-        call_id, records = self._recorded.call(kernel_id, grid, parameters, values, state)
+
+        def facts() -> CallFacts:
+            return CallFacts(stated_work(self._session, kernel, grid, args, kwargs))
+
+        call_id, records = self._recorded.call(kernel_id, grid, parameters, values, facts)
         place, module = partial(definition_of, kernel), partial(module_of, kernel)
         return PendingLaunch(
             call_id, kernel_name(kernel), place, module, grid, parameters, records, values
