@@ -87,7 +87,7 @@ _TARGETS: Final = {
     "profile": "0.55 s",
     "convert perfetto": "300 MB",
     "import": "1.1 × json.load",
-    "evaluator, vector add fp32, first": "80 ms",
+    "evaluator, vector add 1M fp32, first": "80 ms",
     "record without C": "4 µs",
 }
 #: Processor seconds of each repeat with peaks of memory in megabytes (0: not measured), by side.

@@ -258,7 +258,8 @@ def _add_calls(
     contracts: Sequence[Contract], ties: tuple[str, ...], chosen: Collection[str] | None,
 ) -> Iterator[str]:  # fmt: skip
     """Add a run's calls to their variants; yield a message for each call left out."""
-    from kvtrace.recorded_calls.recorded import UnreadyCall, calls_of
+    from kvtrace.recorded_calls.reading import calls_of
+    from kvtrace.recorded_calls.recorded import UnreadyCall
 
     table = trace.table("calls", (run,), columns=["call_id", "kernel_id", "args", "stack_id"])
     rows = {row["call_id"]: row for row in table.to_pylist()}

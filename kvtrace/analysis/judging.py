@@ -25,7 +25,8 @@ from kvtrace.ir.asynchronous import may_be_asynchronous
 from kvtrace.ir.locations import triton_of
 from kvtrace.ir.relocation import module_defined_in
 from kvtrace.progress import progress
-from kvtrace.recorded_calls.recorded import Call, calls_of, stage_artifact
+from kvtrace.recorded_calls.reading import calls_of, stage_artifact
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.content import StackRows
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import OF_RUNS, ORDER

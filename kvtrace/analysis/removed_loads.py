@@ -20,7 +20,8 @@ from kvtrace.ir import Module, Op, source_stack
 from kvtrace.ir.model import attribute
 from kvtrace.ir.ops import CALLS, effect_of
 from kvtrace.ir.relocation import module_defined_in
-from kvtrace.recorded_calls.recorded import Call, calls_of, kernels_of_calls, stage_artifact
+from kvtrace.recorded_calls.reading import calls_of, kernels_of_calls, stage_artifact
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.trace import Run, Trace
 from kvtrace.schema.without_ir import BEFORE_PASSES

@@ -16,7 +16,8 @@ from kvtrace.clients.declared import declared_tables
 from kvtrace.clients.registry import as_client, load_client, load_clients
 from kvtrace.clients.running import ClientPass, Member
 from kvtrace.progress import Report, progress
-from kvtrace.recorded_calls.recorded import UnreadyCall, evaluable_calls, recorded_calls
+from kvtrace.recorded_calls.reading import evaluable_calls, recorded_calls
+from kvtrace.recorded_calls.recorded import UnreadyCall
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import PARTIAL
 from kvtrace.schema.trace import Run, Selection, Trace

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from kvtrace.evaluate.types import ElementType
@@ -55,6 +54,8 @@ def rounding_to(element: ElementType) -> Callable[[Array], Array] | None:
         return None
     if element.name == "bf16":
         return rounded_to_bf16
+    import ml_dtypes  # which most kernels have no need of
+
     largest = float(ml_dtypes.finfo(element.memory).max)
     return partial(_rounded_to_8_bits, element.memory, element.value, largest)
 

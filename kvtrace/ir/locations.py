@@ -96,8 +96,8 @@ def location_frames(location: Location) -> tuple[Frame, ...]:
     return ()
 
 
-_BLOCK: Final = re.compile(r"// begin inline asm$.*?// end inline asm$", re.MULTILINE | re.DOTALL)
-_DIRECTIVE: Final = re.compile(r"^\s*\.loc\b.*$", re.MULTILINE)
+_BLOCK: Final = r"(?ms)// begin inline asm$.*?// end inline asm$"
+_DIRECTIVE: Final = r"(?m)^\s*\.loc\b.*$"
 
 
 def without_inner_places(ptx: str) -> str:
@@ -115,7 +115,7 @@ def without_inner_places(ptx: str) -> str:
         ld.global.b32 { %r11 }, [ %rd5 + 0 ];
         // end inline asm
     """
-    return _BLOCK.sub(lambda block: _DIRECTIVE.sub("", block[0]), ptx)
+    return re.sub(_BLOCK, lambda block: re.sub(_DIRECTIVE, "", block[0]), ptx)
 
 
 _FROM_ONE: Final = (3, 8)

@@ -175,8 +175,14 @@ def _row_numbers(rows: NDArray[Any]) -> tuple[Integers, Integers, int]:
 
 @lru_cache(64)
 def _weights(columns: int) -> Integers:
-    """Return random factors of the columns of rows."""
-    return np.random.default_rng(0).integers(-(1 << 62), 1 << 62, columns)
+    """Return pseudorandom factors of the columns of rows, by SplitMix64 (Steele et al., 2014).
+
+    `numpy.random` is not imported for them: it would take a tenth of a first launch.
+    """
+    bits = np.arange(1, columns + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
+    return (bits ^ (bits >> np.uint64(31))).view(np.int64)
 
 
 def _packed(rows: NDArray[np.bool_]) -> Integers:

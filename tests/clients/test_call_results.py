@@ -10,7 +10,7 @@ from kvtrace.clients.recorded import replay
 from kvtrace.clients.running import ClientPass
 from kvtrace.clients.sanitizer import Sanitizer
 from kvtrace.clients.tracer import Tracer
-from kvtrace.recorded_calls.recorded import recorded_calls
+from kvtrace.recorded_calls.reading import recorded_calls
 from kvtrace.schema.trace import select_runs
 from tests.support.tree import ROOT
 

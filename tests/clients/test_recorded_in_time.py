@@ -7,7 +7,7 @@ import pytest
 
 from kvtrace.clients import Client, recorded
 from kvtrace.clients.recorded import InTime, replay
-from kvtrace.recorded_calls.recorded import evaluable_calls
+from kvtrace.recorded_calls.reading import evaluable_calls
 from kvtrace.schema.layout import PARTIAL, results_beside
 from kvtrace.schema.trace import select_runs
 from tests.support.tree import ROOT

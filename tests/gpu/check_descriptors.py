@@ -41,7 +41,8 @@ sys.path.insert(0, str(ROOT))
 import kvtrace  # noqa: E402
 from kvtrace.addons.check.checking import check_run  # noqa: E402
 from kvtrace.evaluate import Storage, TensorArgument, evaluate  # noqa: E402
-from kvtrace.recorded_calls.recorded import Call, calls_of  # noqa: E402
+from kvtrace.recorded_calls.reading import calls_of  # noqa: E402
+from kvtrace.recorded_calls.recorded import Call  # noqa: E402
 from kvtrace.schema.trace import open_trace  # noqa: E402
 from kvtrace.verdicts.judge import judge  # noqa: E402
 from kvtrace.verdicts.verdict import Verdict  # noqa: E402

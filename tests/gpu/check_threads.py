@@ -26,7 +26,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT)]
 
 import kvtrace  # noqa: E402
-from kvtrace.recorded_calls.recorded import Call, calls_of  # noqa: E402
+from kvtrace.recorded_calls.reading import calls_of  # noqa: E402
+from kvtrace.recorded_calls.recorded import Call  # noqa: E402
 from kvtrace.schema.trace import open_trace  # noqa: E402
 from kvtrace.verdicts.judge import judge  # noqa: E402
 

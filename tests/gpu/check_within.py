@@ -45,7 +45,8 @@ from kvtrace.backends.compiled_kernels import generic  # noqa: E402
 from kvtrace.evaluate import TensorArgument, evaluate, parsed  # noqa: E402
 from kvtrace.evaluate.types import element_of_short_name  # noqa: E402
 from kvtrace.recorded_calls.compiled_code import compiled_code  # noqa: E402
-from kvtrace.recorded_calls.recorded import Call, calls_of  # noqa: E402
+from kvtrace.recorded_calls.reading import calls_of  # noqa: E402
+from kvtrace.recorded_calls.recorded import Call  # noqa: E402
 from kvtrace.schema.trace import open_trace  # noqa: E402
 from kvtrace.verdicts.judge import judge  # noqa: E402
 

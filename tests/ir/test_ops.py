@@ -24,7 +24,8 @@ from kvtrace.ir.ops import (
 )
 from kvtrace.ir.types import IntegerType
 from kvtrace.ir.updates import data_of, positions_of
-from kvtrace.recorded_calls.recorded import Call, calls_of
+from kvtrace.recorded_calls.reading import calls_of
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.trace import open_trace
 from kvtrace.symbolic import meanings
 from tests.support.tiers import some

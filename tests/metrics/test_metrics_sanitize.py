@@ -127,7 +127,7 @@ def test_host_descriptors_are_replayed(tmp_path, target):
 @pytest.mark.parametrize("target", ["cuda:90", "cuda:80"])
 def test_host_descriptors_pad_as_they_were_told_while_running_and_replayed(tmp_path, target):
     from kvtrace.evaluate import evaluate
-    from kvtrace.recorded_calls.recorded import calls_of
+    from kvtrace.recorded_calls.reading import calls_of
     from kvtrace.schema.trace import open_trace
     from tests.support.warm_python import warm_python
 
@@ -171,7 +171,7 @@ def test_a_device_assert_that_fails_is_a_finding_with_its_program(tmp_path):
 
     import kvtrace
     from kvtrace.evaluate.errors import DeviceAssertion
-    from kvtrace.recorded_calls.recorded import calls_of
+    from kvtrace.recorded_calls.reading import calls_of
     from kvtrace.schema.trace import open_trace
     from kvtrace.verdicts.judge import Judgment
     from tests.metrics import kernels

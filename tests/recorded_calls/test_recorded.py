@@ -4,7 +4,7 @@ import pytest
 
 from kvtrace.ir.parser import parse
 from kvtrace.recorded_calls.arguments import CannotReplay
-from kvtrace.recorded_calls.recorded import call_of
+from kvtrace.recorded_calls.reading import call_of
 
 MODULE = parse("""
 "builtin.module"() ({

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import kvtrace
-from kvtrace.recorded_calls import recorded
+from kvtrace.recorded_calls import reading
 from kvtrace.schema import without_ir
 from kvtrace.schema.content import artifact_row
 from kvtrace.schema.writer import RunWriter, new_run_id
@@ -59,7 +59,7 @@ def test_generic_form_is_the_public_function(tmp_path):
 
 def test_without_triton_the_reason_names_it(tmp_path, monkeypatch):
     trace = written(tmp_path, CORPUS["vector_add"]())
-    for module in (without_ir, recorded):
+    for module in (without_ir, reading):
         monkeypatch.setattr(module, "makes_generic_ttir", lambda: False)
     (finding,) = trace.sanitize()
     assert finding.verdict == "unknown"

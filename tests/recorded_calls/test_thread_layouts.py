@@ -13,7 +13,8 @@ from kvtrace.evaluate.observe import Access, AccessParts
 from kvtrace.ir.types import TensorType
 from kvtrace.metrics.of_ops import Metrics
 from kvtrace.recorded_calls.compiled_code import thread_layouts
-from kvtrace.recorded_calls.recorded import Call, calls_of
+from kvtrace.recorded_calls.reading import calls_of
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout, lane_order
 from kvtrace.schema.content import StackRows
 from kvtrace.schema.trace import open_trace

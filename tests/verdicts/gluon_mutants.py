@@ -7,7 +7,8 @@ from pathlib import Path
 import kvtrace
 from kvtrace.ir import parse
 from kvtrace.ir.model import Op, source_stack
-from kvtrace.recorded_calls.recorded import Call, calls_of, stage_artifact
+from kvtrace.recorded_calls.reading import calls_of, stage_artifact
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from kvtrace.verdicts.pipeline.rule import OrderVerdict, judge_order

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import kvtrace
-from kvtrace.recorded_calls.recorded import Call, calls_of
+from kvtrace.recorded_calls.reading import calls_of
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.trace import open_trace
 from kvtrace.verdicts import judge as judging
 from kvtrace.verdicts.judge import judge_launches

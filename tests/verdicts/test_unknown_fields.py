@@ -3,7 +3,8 @@
 import pytest
 
 from kvtrace.evaluate import parsed
-from kvtrace.recorded_calls.recorded import CannotReplay, call_of
+from kvtrace.recorded_calls.arguments import CannotReplay
+from kvtrace.recorded_calls.reading import call_of
 from kvtrace.schema.row_types import Argument
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.rules.table import RULES

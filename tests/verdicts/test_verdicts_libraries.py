@@ -14,7 +14,8 @@ import pytest
 import torch
 
 import kvtrace
-from kvtrace.recorded_calls.recorded import Call, calls_of
+from kvtrace.recorded_calls.reading import calls_of
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.trace import open_trace
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.judge import judge

@@ -17,7 +17,7 @@ from kvtrace.ir import Module
 from kvtrace.ir.locations import triton_of
 from kvtrace.ir.relocation import module_defined_in
 from kvtrace.progress import progress
-from kvtrace.recorded_calls.recorded import kernels_of_calls, stage_artifact
+from kvtrace.recorded_calls.reading import kernels_of_calls, stage_artifact
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.trace import Run, Selection, Trace
 from kvtrace.schema.without_ir import runs_without_ir

@@ -48,7 +48,7 @@ from kvtrace.ir.relocation import module_defined_in
 from kvtrace.ir.scanner import IRSyntaxError
 from kvtrace.ir.types import FloatType, element_of
 from kvtrace.ir.updates import update_of
-from kvtrace.recorded_calls.recorded import kernels_of_calls
+from kvtrace.recorded_calls.reading import kernels_of_calls
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.launch_flags import are_trials
 from kvtrace.schema.trace import Run, Trace

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from kvtrace.evaluate import Storage, TensorArgument
 from kvtrace.evaluate.arguments import with_storages
-from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of
+from kvtrace.recorded_calls.reading import calls_of
+from kvtrace.recorded_calls.recorded import Call, UnreadyCall
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from kvtrace.addons.check.kept_elements import (
 )
 from kvtrace.converters.diff.model import KernelMeaning
 from kvtrace.evaluate.arguments import ScalarArgument
-from kvtrace.recorded_calls.recorded import kernels_of_calls
+from kvtrace.recorded_calls.reading import kernels_of_calls
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.launch_flags import are_trials
 from kvtrace.text import plural

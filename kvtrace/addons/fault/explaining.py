@@ -37,7 +37,8 @@ from kvtrace.converters.findings.model import RuleText
 from kvtrace.ir import Op
 from kvtrace.ir.feeding import loads_behind
 from kvtrace.ir.ops import KINDS
-from kvtrace.recorded_calls.recorded import Call, calls_of, stage_artifact
+from kvtrace.recorded_calls.reading import calls_of, stage_artifact
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.content import StackRows
 from kvtrace.schema.trace import Run, Trace
 from kvtrace.text import plural

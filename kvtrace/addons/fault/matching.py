@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from kvtrace.backends.compiled_kernels.elf import SectionTable
 from kvtrace.evaluate.types import element_of_short_name
-from kvtrace.recorded_calls.recorded import stage_artifact
+from kvtrace.recorded_calls.reading import stage_artifact
 
 if TYPE_CHECKING:
     from kvtrace.addons.fault.dump.reading import Grid

@@ -15,7 +15,8 @@ from typing import Any, Final
 from kvtrace.addons.fault.places import short_path
 from kvtrace.evaluate.errors import UNFIT
 from kvtrace.ir import source_stack
-from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of
+from kvtrace.recorded_calls.reading import calls_of
+from kvtrace.recorded_calls.recorded import Call, UnreadyCall
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.trace import Run, Trace, select_runs
 from kvtrace.verdicts.binding import Budget

@@ -23,7 +23,8 @@ from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
 from kvtrace.ir.model import attribute
 from kvtrace.ir.ops import COMBINING, ELEMENTWISE, UNROUNDED, computing
 from kvtrace.ir.types import FloatType, element_of
-from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of
+from kvtrace.recorded_calls.reading import calls_of
+from kvtrace.recorded_calls.recorded import Call, UnreadyCall
 from kvtrace.schema.launch_flags import are_trials
 from kvtrace.text import plural
 

@@ -27,7 +27,8 @@ from kvtrace.addons.invariance.whole_numbers import kinds_in_order
 from kvtrace.clients.recorded import estimated_costs
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.progress import progress
-from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of, kernels_of_calls
+from kvtrace.recorded_calls.reading import calls_of, kernels_of_calls
+from kvtrace.recorded_calls.recorded import Call, UnreadyCall
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.trace import Selection
 from kvtrace.symbolic.trees.tree import Tree

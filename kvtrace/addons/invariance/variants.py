@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kvtrace.addons.invariance.batches import calls_of_most_sizes
 from kvtrace.ir.locations import triton_of, without_inner_places
 from kvtrace.recorded_calls.compiled_barriers import instructions
-from kvtrace.recorded_calls.recorded import stage_artifact
+from kvtrace.recorded_calls.reading import stage_artifact
 from kvtrace.text import wrapped
 
 if TYPE_CHECKING:

@@ -24,7 +24,8 @@ from kvtrace.addons.memory.states import Effect
 from kvtrace.evaluate import TensorArgument
 from kvtrace.figures.lines import is_plumbing, place_of
 from kvtrace.ir.locations import Frame
-from kvtrace.recorded_calls.recorded import Call, KnownLaunches, UnreadyCall, calls_of
+from kvtrace.recorded_calls.reading import calls_of
+from kvtrace.recorded_calls.recorded import Call, KnownLaunches, UnreadyCall
 from kvtrace.schema.trace import Run, Trace
 
 

@@ -236,7 +236,7 @@ def _usable_contents(session: "Session") -> "Tensors":
 
 def _new_call(launch: PendingLaunch, setting: "Tensors") -> "NewCall":
     from kvtrace.backends.compiled_kernels.call_judge import NewCall
-    from kvtrace.recorded_calls.recorded import call_of
+    from kvtrace.recorded_calls.reading import call_of
 
     rows, values = _argument_rows(launch, setting)
     call = call_of(

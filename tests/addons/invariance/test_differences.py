@@ -15,7 +15,8 @@ from kvtrace.addons.invariance.differences import _answer, kernel_meanings
 from kvtrace.addons.invariance.versions import InputsDifference, OutputMeaning
 from kvtrace.addons.invariance.witness import Witness
 from kvtrace.cli import main
-from kvtrace.recorded_calls.recorded import Call, calls_of
+from kvtrace.recorded_calls.reading import calls_of
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.trace import Selection, open_trace
 from tests.addons.invariance.edited_kernels import (
     accumulated,

@@ -15,7 +15,8 @@ from kvtrace.addons.invariance.over import output_answers
 from kvtrace.addons.invariance.results import invariance_of
 from kvtrace.addons.invariance.text import invariance_lines, versions_text
 from kvtrace.addons.invariance.versions import OutputMeaning, same_meaning
-from kvtrace.recorded_calls.recorded import Call, calls_of
+from kvtrace.recorded_calls.reading import calls_of
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.trace import Selection
 from tests.addons.invariance.inputs import tensor
 from tests.support.tiers import some

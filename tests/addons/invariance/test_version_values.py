@@ -15,7 +15,7 @@ from kvtrace.addons.invariance.version_values import (
     error_bounds,
     versions_differ,
 )
-from kvtrace.recorded_calls.recorded import calls_of
+from kvtrace.recorded_calls.reading import calls_of
 from tests.addons.invariance.conftest import Recorded
 from tests.addons.invariance.inputs import tensor
 

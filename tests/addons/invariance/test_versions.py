@@ -5,7 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from kvtrace.addons.invariance.versions import OutputMeaning, same_meaning
-from kvtrace.recorded_calls.recorded import Call, calls_of
+from kvtrace.recorded_calls.reading import calls_of
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.trace import Selection
 from tests.addons.invariance.refactored import REFACTORED, Refactored
 from tests.support.tiers import some

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kvtrace.addons.memory.effects import effects_of
-from kvtrace.recorded_calls.recorded import calls_of
+from kvtrace.recorded_calls.reading import calls_of
 from kvtrace.schema.trace import open_trace
 from kvtrace.verdicts.binding import BoundCall
 from tests.addons.memory.brute_force import NotMarked, assert_bounds, marked

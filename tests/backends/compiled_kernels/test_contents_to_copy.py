@@ -14,7 +14,7 @@ from kvtrace.backends.compiled_kernels import contents_to_copy as watching
 from kvtrace.capture import copied_contents as limits
 from kvtrace.cli import main
 from kvtrace.clients import replay
-from kvtrace.recorded_calls.recorded import calls_of
+from kvtrace.recorded_calls.reading import calls_of
 from kvtrace.schema.contents import contents_of, first_contents
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace

@@ -12,7 +12,7 @@ from kvtrace.converters.importers.importing import import_files
 from kvtrace.converters.importers.registry import BadSource
 from kvtrace.converters.report.views.lines import op_lines
 from kvtrace.ir import source_stack
-from kvtrace.recorded_calls.recorded import calls_of
+from kvtrace.recorded_calls.reading import calls_of
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace, resolve
 from tests.converters.replayed_trace import context_of

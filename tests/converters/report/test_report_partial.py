@@ -9,7 +9,7 @@ from kvtrace.analysis.judging import sanitizer
 from kvtrace.clients.recorded import InTime, replay
 from kvtrace.converters.findings import read_findings
 from kvtrace.converters.report.data import report_data
-from kvtrace.recorded_calls.recorded import evaluable_calls
+from kvtrace.recorded_calls.reading import evaluable_calls
 from kvtrace.schema.layout import results_beside
 from kvtrace.schema.trace import open_trace
 from tests.converters.report_page import opened_page, written_page

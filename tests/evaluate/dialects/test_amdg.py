@@ -13,7 +13,7 @@ from triton.experimental.gluon import language as gl  # noqa: E402
 import kvtrace  # noqa: E402
 from kvtrace.evaluate import Storage, TensorArgument, evaluate  # noqa: E402
 from kvtrace.ir import parse  # noqa: E402
-from kvtrace.recorded_calls.recorded import stage_artifact  # noqa: E402
+from kvtrace.recorded_calls.reading import stage_artifact  # noqa: E402
 from kvtrace.schema.runs import plain_rows  # noqa: E402
 from kvtrace.schema.trace import open_trace  # noqa: E402
 

@@ -30,7 +30,8 @@ from kvtrace.capture.records import ArgumentRecord, Parameter
 from kvtrace.evaluate import Access, Observer, TensorArgument, evaluate
 from kvtrace.evaluate.errors import TooLarge
 from kvtrace.ir import Module, Op
-from kvtrace.recorded_calls.recorded import Call, call_of
+from kvtrace.recorded_calls.reading import call_of
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.errors import KvtraceError
 
 #: Most bytes copied for a launch, before and after it together.

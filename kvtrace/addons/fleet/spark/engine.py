@@ -18,7 +18,7 @@ from kvtrace.clients.client import Client
 from kvtrace.clients.declared import declared_tables
 from kvtrace.clients.recorded import Engine, Outcome, Recipe, examine
 from kvtrace.clients.running import ClientFailed, ClientPass, Member, Sample
-from kvtrace.recorded_calls.recorded import evaluable_calls
+from kvtrace.recorded_calls.reading import evaluable_calls
 from kvtrace.schema.errors import BadSetting, KvtraceError
 from kvtrace.schema.remote import remote_folder
 from kvtrace.schema.trace import Run, Selection, Trace, open_trace

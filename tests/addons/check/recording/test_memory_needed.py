@@ -9,7 +9,7 @@ from corpus.kernels import attention, basic
 from kvtrace.addons.check.comparing import compared, computed
 from kvtrace.addons.check.recording import memory_needed
 from kvtrace.evaluate import TensorArgument, evaluate
-from kvtrace.recorded_calls.recorded import calls_of
+from kvtrace.recorded_calls.reading import calls_of
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from tests.addons.check.recording.kept_memory import checked, kept
