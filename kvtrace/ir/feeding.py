@@ -69,7 +69,7 @@ def _slices(_module: Module) -> dict[int, frozenset[int]]:
 def feeding_execution(op: Op, module: Module) -> frozenset[int]:
     """Return the indices of the ops that determine whether a memory op runs, and in which lanes."""
     mask = mask_of(op)
-    return _Slice(module, op).of_values(() if mask is None else (mask,))
+    return _Slice(module, op).of_values_and_trips(() if mask is None else (mask,))
 
 
 def loads_behind(op: Op, module: Module) -> frozenset[int]:

@@ -28,12 +28,14 @@ from kvtrace.addons.memory.digit_forms import (
     in_digits,
 )
 from kvtrace.ir import Module, Op, Value
-from kvtrace.ir.feeding import feeding, feeding_values
+from kvtrace.ir.feeding import feeding, feeding_execution, feeding_values
 from kvtrace.ir.flow import constant_of
+from kvtrace.ir.ops import mask_of
 from kvtrace.ir.types import integer_bits
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.conditions import (
+    TRUE,
     AtLeast,
     Condition,
     conjunction,
@@ -41,7 +43,7 @@ from kvtrace.symbolic.conditions import (
 )
 from kvtrace.symbolic.functions import ways
 from kvtrace.symbolic.prover import interval
-from kvtrace.symbolic.summary import Access, Loop
+from kvtrace.symbolic.summary import Access, Loop, Place
 from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Symbol, Term
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.contents.by_contents import ByContents
@@ -109,6 +111,19 @@ class Boxing:
             return self.bound.by_contents.is_about((atom,))
         low, high = self.bound.ranges.of(atom)
         return atom.kind in KINDS or low == high
+
+    def has_ideal_lanes(self, place: Place) -> bool:
+        """Return whether no integer may wrap around that decides if an op runs, and in which lanes.
+
+        An address may; of blocks with bounds, it decides lanes as well.
+        """
+        if isinstance(place, Access) and place.mask is not TRUE and mask_of(place.op) is None:
+            return False
+        feeders = feeding_execution(place.op, self.bound.call.module)
+        return not any(
+            arithmetic.op.index in feeders and arithmetic.bits > 1 and self.bound.wraps(arithmetic)
+            for arithmetic in self.bound.summary.arithmetic
+        )
 
     def of_call(self, formula: _Formula) -> _Formula:
         """Return a formula with the values and ranges that its symbols have in the call."""

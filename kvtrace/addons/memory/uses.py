@@ -173,7 +173,10 @@ def _bytes(use: Use, access: Access, boxing: Boxing) -> tuple[TouchedBytes, Touc
     """Return the bytes of a load that are surely used by a sink, and those that may be."""
     surely, perhaps, place = TouchedBytes(), TouchedBytes(), use.sink.place
     reached = conjunction((place.active if isinstance(place, Access) else place.reached, use.stays))
-    cases = use.cases if reached is TRUE or boxing.bound.is_ideal(place) else (_ANYWHERE,)
+    is_followed = reached is TRUE or boxing.bound.is_ideal(place) or (
+        use.stays is TRUE and boxing.has_ideal_lanes(place)
+    )  # fmt: skip
+    cases = use.cases if is_followed else (_ANYWHERE,)
     for at, lanes, is_whole in cases:
         if at is None:
             perhaps.include(boxing.touched(access, conjunction((access.active, lanes))))

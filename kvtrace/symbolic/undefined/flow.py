@@ -92,7 +92,9 @@ def _is_followed(op: Op) -> bool:
     """Return whether an op has a meaning of its own, or computes each element of its own."""
     row = KINDS.get(op.name)
     return row is not None and (
-        row.kind in (Kind.ELEMENTWISE, Kind.JUMP, Kind.END) or meaning_of(op) is not elementwise
+        row.kind in (Kind.ELEMENTWISE, Kind.JUMP, Kind.END)
+        or (row.kind is Kind.ADDRESS and bool(row.operator))  # others give a block its bounds, too
+        or meaning_of(op) is not elementwise
     )
 
 

@@ -11,6 +11,7 @@ from kvtrace.addons.memory.states import State
 from kvtrace.addons.memory.uses import used_effect
 from kvtrace.metrics.byte_ranges import NOTHING, ByteRanges
 from tests.addons.memory import effect_kernels as kernels
+from tests.addons.memory import use_kernels
 from tests.addons.memory.brute_force import call_of
 
 pytestmark = pytest.mark.usefixtures("free_driver")
@@ -295,3 +296,26 @@ def test_what_follows_the_last_node_of_a_list_is_not_surely_used(nodes, n):
         used, _, _ = used_effect(Boxing(call), source)
 
         assert not used.reads & ByteRanges.of(4 * 7, 4 * 8)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "used"),
+    [
+        (use_kernels.gathered_within, 13),
+        (use_kernels.scattered_within, 13),
+        (use_kernels.rows_within, 13),
+        (use_kernels.gathered_by_one_more, 14),
+        (use_kernels.gathered_by_block, 16),
+    ],
+    ids=["gathered", "scattered", "rows that may wrap around", "one more", "bounds of a block"],
+)
+@pytest.mark.parametrize("unknown", [(), ("x",)], ids=["recorded", "not recorded"])
+def test_index_counts_where_the_access_that_it_addresses_is_active(kernel, used, unknown):
+    index = torch.arange(16) if kernel is use_kernels.rows_within else torch.arange(16).int()
+    arguments = {"x": index, "values": torch.ones(64), "out": torch.ones(64), "n": 13}
+    call = call_of(kernel, (1,), arguments, {"BLOCK": 16}, unknown)
+    source = next(effect for effect in effects_of(call).storages if effect.args == (0,))
+
+    size = index.element_size()
+    effect, _, _ = used_effect(Boxing(call), source)
+    assert effect.reads == effect.may_read == ByteRanges.of(0, used * size)
