@@ -11,7 +11,8 @@ Without a GPU, the defects that the evaluator finds in a launch are also recorde
 import os
 import sys
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -305,10 +306,21 @@ def storage_contents(value: Any) -> bytes | None:
         return None
     from torch.utils._mode_utils import no_dispatch
 
-    with no_dispatch():
+    with no_dispatch(), _unobserved(torch):
         storage = value.untyped_storage()
         storage_bytes = torch.empty(0, dtype=torch.uint8, device=value.device).set_(storage)
         return bytes(storage_bytes.cpu().numpy().tobytes())
+
+
+@contextmanager
+def _unobserved(torch: Any) -> Iterator[None]:
+    """Keep this thread's operators from what watches them: profilers, and recorded memory."""
+    enable = getattr(torch.autograd, "_enable_record_function", lambda _is_on: None)
+    enable(False)
+    try:
+        yield
+    finally:
+        enable(True)
 
 
 def _shows_color() -> bool:

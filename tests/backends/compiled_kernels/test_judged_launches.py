@@ -43,6 +43,19 @@ def test_contents_are_those_of_the_whole_storage():
     assert storage_contents(base[2:]) == base.numpy().tobytes()
 
 
+def test_copying_contents_shows_no_operators_to_what_watches_the_program():
+    base, without_memory = torch.arange(6), torch.empty(6, device="meta")
+    with torch.profiler.profile() as profiled:
+        base.neg()
+        storage_contents(base)
+        with pytest.raises(NotImplementedError):
+            storage_contents(without_memory)
+        base.neg()
+
+    names = [event.name for event in profiled.events() if event.name.startswith("aten::")]
+    assert names == ["aten::neg", "aten::neg"]
+
+
 def test_a_defect_is_reported_once_and_the_kernel_is_launched(tmp_path, tensors, capsys):
     source, result = tensors
     with kvtrace.capture(tmp_path, sanitize="warn"):
