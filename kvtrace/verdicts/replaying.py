@@ -84,8 +84,9 @@ def run(
     return run_with(
         call,
         read_only_arguments(call.arguments, contents),
-        observers if lanes is None else (*observers, Limit(lanes)),
+        observers,
         programs,
+        lanes=lanes,
         instrument=instrument,
         one_by_one=one_by_one,
     )
@@ -97,7 +98,8 @@ def run_with(
     observers: Sequence[Observer],
     programs: Iterable[int] | None,
     *,
-    instrument: Instrument | None,
+    lanes: int | None = None,
+    instrument: Instrument | None = None,
     one_by_one: bool = False,
 ) -> str | None:
     """Evaluate a call with other arguments; see `run`. Several contents are not evaluated."""
@@ -108,7 +110,7 @@ def run_with(
             call.module,
             arguments,
             call.grid,
-            observers=observers,
+            observers=observers if lanes is None else (*observers, Limit(lanes)),
             kernel=call.kernel,
             programs=None if programs is None else np.fromiter(programs, np.int64),
             instrument=instrument,
@@ -151,6 +153,14 @@ def without_contents(call: Call) -> Call:
     """Return a call without recorded contents."""
     arguments = with_storages(call.arguments, lambda storage: Storage(storage.nbytes))
     return replace(call, arguments=arguments, recorded=())
+
+
+def writable(storage: Storage) -> Storage:
+    """Return a storage whose known contents may be changed, a copy if these may not."""
+    data = storage.data
+    if data is None or data.flags.writeable:
+        return storage
+    return Storage(storage.nbytes, data.copy(), storage.address)
 
 
 def _read_only(storage: Storage, is_visible: bool) -> Storage:

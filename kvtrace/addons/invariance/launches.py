@@ -64,12 +64,11 @@ def output_after(
         return None
     groups = [np.asarray([n]) for n in reversed(range(prod(call.grid)))] if backwards else [None]
     try:
-        with np.errstate(all="ignore"):
-            for programs in groups:
-                evaluate_ordered(
-                    call.module, arguments, call.grid, kernel=call.kernel,
-                    most_steps=MOST_STEPS, programs=programs,
-                )  # fmt: skip
+        for programs in groups:
+            evaluate_ordered(
+                call.module, arguments, call.grid, kernel=call.kernel,
+                most_steps=MOST_STEPS, programs=programs,
+            )  # fmt: skip
     except (KvtraceError, *UNFIT):
         return None
     tensor = arguments[output]

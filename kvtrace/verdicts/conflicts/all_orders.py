@@ -132,7 +132,7 @@ class _Alone(Observer):
         self._original: dict[Storage, Storage] = {}
         self._arguments = with_storages(call.arguments, self._copy)
         observers = (self, search.limit)
-        failure = run_with(call, self._arguments, observers, (program,), instrument=None)
+        failure = run_with(call, self._arguments, observers, (program,))
         self._finish_update()
         if failure is not None and self.pending is None:
             raise _Unexplored(failure)

@@ -13,10 +13,10 @@ from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kvtrace.evaluate import Argument, Observer, Storage, TensorArgument
+from kvtrace.evaluate.arguments import with_storages
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.observe import Access
 from kvtrace.evaluate.registry import Step
@@ -30,7 +30,7 @@ from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.outcomes import Touch
 from kvtrace.verdicts.conflicts.threads import Lane
-from kvtrace.verdicts.replaying import Limit, run_with
+from kvtrace.verdicts.replaying import run_with, writable
 from kvtrace.verdicts.rules.fills import Numbers, small_numbers, with_contents
 
 #: Bytes on each side of the watched byte that are filled with distinct numbers.
@@ -124,17 +124,17 @@ class ProgramRun(Instrument, Observer):
         self.failure: str | None = None
         self._barriers_hold = barriers_hold
         originals = place.bound.call.arguments
-        self._arguments = _writable(originals, place)
-        self._positions: dict[int, int] = {}
-        """The position of the first argument with a storage, by the storage's id."""
-        for position, argument in enumerate(self._arguments):
-            if isinstance(argument, TensorArgument):
-                self._positions.setdefault(id(argument.storage), position)
         position = next(
             position
             for position, argument in enumerate(originals)
             if isinstance(argument, TensorArgument) and argument.storage is place.storage
         )
+        self._arguments = _writable(originals, place, position)
+        self._positions: dict[int, int] = {}
+        """The position of the first argument with a storage, by the storage's id."""
+        for at, argument in enumerate(self._arguments):
+            if isinstance(argument, TensorArgument):
+                self._positions.setdefault(id(argument.storage), at)
         self.data = self._data(position)
         """The current bytes of the watched storage."""
         self._starts: dict[Op, list[NDArray[np.int64]]] = {op: [] for op in ops}
@@ -151,10 +151,10 @@ class ProgramRun(Instrument, Observer):
     def run(self) -> Self:
         """Evaluate the program."""
         bound = self.place.bound
-        observers = self, Limit(bound.budget.replay_lanes)
         self.failure = run_with(
-            bound.call, self._arguments, observers, (self.place.program,), instrument=self
-        )
+            bound.call, self._arguments, (self,), (self.place.program,),
+            lanes=bound.budget.replay_lanes, instrument=self,
+        )  # fmt: skip
         return self
 
     def _data(self, position: int) -> NDArray[np.uint8]:
@@ -398,25 +398,19 @@ def _is_by_one_thread(op: Op) -> bool:
 # -- contents --------------------------------------------------------------------------------------
 
 
-def _writable(arguments: Sequence[Argument], place: WatchedByte) -> tuple[Argument, ...]:
-    """Return arguments with writable contents; made-up ones differ around the watched byte."""
-    copies: dict[int, Storage] = {}
-    new_arguments: list[Argument] = []
+def _writable(
+    arguments: Sequence[Argument], place: WatchedByte, position: int
+) -> tuple[Argument, ...]:
+    """Return arguments with writable contents; made-up ones differ around the watched byte.
+
+    `position` is that of the first argument with the byte's storage.
+    """
     contents = with_contents(arguments, partial(_distinct_numbers, arguments))
-    for original, argument in zip(arguments, contents, strict=True):
-        if isinstance(argument, TensorArgument) and isinstance(original, TensorArgument):
-            key, data = id(original.storage), argument.storage.data
-            assert data is not None
-            if key in copies:
-                argument = replace(argument, storage=copies[key])
-            else:
-                data = data if data.flags.writeable else data.copy()
-                copies[key] = Storage(argument.storage.nbytes, data, argument.storage.address)
-                argument = replace(argument, storage=copies[key])
-                if original.storage is place.storage and original.storage.data is None:
-                    _fill(argument, place.byte)
-        new_arguments.append(argument)
-    return tuple(new_arguments)
+    copies = with_storages(contents, writable)
+    tensor = copies[position]
+    if place.storage.data is None and isinstance(tensor, TensorArgument):
+        _fill(tensor, place.byte)
+    return copies
 
 
 def _distinct_numbers(arguments: Sequence[Argument], argument: TensorArgument) -> Numbers:

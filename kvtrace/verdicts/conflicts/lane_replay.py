@@ -7,6 +7,7 @@ does its access before the other lane's access, which comes first in the program
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, Final
 
@@ -37,7 +38,8 @@ from kvtrace.verdicts.conflicts.lane_orders import (
     WatchedByte,
 )
 from kvtrace.verdicts.conflicts.outcomes import Touch, Witness
-from kvtrace.verdicts.rules.fills import Numbers, evaluated, with_contents
+from kvtrace.verdicts.replaying import WITNESS_LANES, run_with
+from kvtrace.verdicts.rules.fills import Numbers, with_contents
 
 _MADE_UP_NUMBERS: Final = range(1, 128)
 """Made-up numbers: their count is a prime, so numbers at strides of powers of two differ."""
@@ -362,10 +364,11 @@ def conflict_of(
     except for those that decide an address, a mask or a branch.
     """
     arguments = with_contents(bound.call.arguments, _contents_for(bound))
+    evaluated = partial(run_with, bound.call, arguments, (), lanes=WITNESS_LANES)
     reason = "two lanes that access the same byte by formulas did not do so in the replay"
     for program in programs:
         search = _StoreWatch(store, load)
-        failure = evaluated(bound.call, arguments, search, program)
+        failure = evaluated((program,), instrument=search)
         if search.conflict is not None:
             return search.conflict
         if search.overlap is None:
@@ -374,7 +377,7 @@ def conflict_of(
         reason = _SAME_VALUE
         if load is not None:
             replay = _StoreWatch(store, load, replayed=search.overlap)
-            evaluated(bound.call, arguments, replay, program)
+            evaluated((program,), instrument=replay)
             conflict = _lost_update(search.overlap, replay.stored_after)
             if conflict is not None:
                 return conflict

@@ -45,7 +45,7 @@ def lost_floats(call: Call, lanes: int) -> tuple[LostFloat, ...] | str:
     Returns the reason if the evaluation of at most `lanes` lanes ended early.
     """
     whole_run = _ConversionRecorder()
-    failure = evaluated_with_floats(call, whole_run, None, lanes)
+    failure = run(call, (), None, contents="all", lanes=lanes, instrument=whole_run)
     if failure is not None:
         return failure
     programs = {op: list(dict.fromkeys(ids)) for op, ids in whole_run.programs.items()}
@@ -75,16 +75,8 @@ def _run_of(
     call: Call, op: Op, program: int, lanes: int, other: int | None, moved: int
 ) -> _ConversionRecorder:
     recorder = _ConversionRecorder(op, moved=moved, other=other)
-    evaluated_with_floats(call, recorder, (program,), lanes)
+    run(call, (), (program,), contents="all", lanes=lanes, instrument=recorder)
     return recorder
-
-
-def evaluated_with_floats(
-    call: Call, instrument: Instrument, programs: Sequence[int] | None, lanes: int
-) -> str | None:
-    """Evaluate programs (None: all) with all contents; return why it ended early, else None."""
-    with np.errstate(all="ignore"):
-        return run(call, (), programs, contents="all", lanes=lanes, instrument=instrument)
 
 
 class _ConversionRecorder(Instrument):

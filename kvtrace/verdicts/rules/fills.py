@@ -38,7 +38,6 @@ from kvtrace.symbolic.terms import signed_range
 from kvtrace.text import listed
 from kvtrace.verdicts.replaying import (
     WITNESS_LANES,
-    Limit,
     read_only_arguments,
     run_with,
     witness_at,
@@ -50,7 +49,6 @@ if TYPE_CHECKING:
     from kvtrace.evaluate.registry import Step
     from kvtrace.evaluate.scope import Scope
     from kvtrace.ir import Value
-    from kvtrace.recorded_calls.recorded import Call
     from kvtrace.verdicts.binding import BoundCall
 
 _PATTERN_BYTES: Final = 1 << 26
@@ -316,21 +314,10 @@ class Replays:
     def _filled(self, program: int | None, only: Op | None, fill: Fill) -> tuple[_Snapshots, str]:
         call, filler = self._bound.call, _LaneFiller(fill, self._observed_values, only)
         lanes = WITNESS_LANES if fill in (0, *_FILLS) else WITNESS_LANES // 16
-        failure = evaluated(call, with_contents(call.arguments), filler, program, lanes)
-        return filler.snapshots, failure
-
-
-def evaluated(
-    call: Call, arguments: Sequence[Argument], instrument: Instrument, program: int | None,
-    lanes: int = WITNESS_LANES,
-) -> str:  # fmt: skip
-    """Evaluate one program (None: all) with other arguments of the call, up to `lanes` accessed.
-
-    Returns the reason if the evaluation ended early, else "".
-    """
-    programs = None if program is None else (program,)
-    with np.errstate(all="ignore"):
-        return run_with(call, arguments, (Limit(lanes),), programs, instrument=instrument) or ""
+        programs = None if program is None else (program,)
+        arguments = with_contents(call.arguments)
+        failure = run_with(call, arguments, (), programs, lanes=lanes, instrument=filler)
+        return filler.snapshots, failure or ""
 
 
 def _first_difference(

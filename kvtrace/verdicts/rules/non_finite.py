@@ -39,10 +39,9 @@ from kvtrace.ir.ops import (
 from kvtrace.ir.types import FloatType, element_of
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.binding import BoundCall
-from kvtrace.verdicts.replaying import holds_floats
+from kvtrace.verdicts.replaying import holds_floats, run
 from kvtrace.verdicts.rules.conversions import (
     LostFloat,
-    evaluated_with_floats,
     lost_floats,
     stored_numbers,
 )
@@ -131,7 +130,7 @@ def births(
 
     """
     watch = _BirthRecorder()
-    failure = evaluated_with_floats(call, watch, programs, lanes)
+    failure = run(call, (), programs, contents="all", lanes=lanes, instrument=watch)
     if failure is not None:
         return failure
     for kept in (False, True):
@@ -176,7 +175,7 @@ def _birth(
 def _run_of(call: Call, op: Op | None, program: int, lanes: int, **changes: Any) -> _BirthRecorder:
     """Return a recorder of a run of one program; it has no `first` place if that ended early."""
     recorder = _BirthRecorder(op, **changes)
-    if evaluated_with_floats(call, recorder, (program,), lanes) is not None:
+    if run(call, (), (program,), contents="all", lanes=lanes, instrument=recorder) is not None:
         recorder.first = None
     return recorder
 
