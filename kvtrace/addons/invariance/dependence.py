@@ -46,6 +46,8 @@ class RowDefinition(Struct, frozen=True):
         axes: The output's axes that number the rows.
         sizes: Scalars that bound the number of rows.
         batched_arguments: Arguments that have a part for each row.
+        fixed_arguments: Arguments of one shape at all recorded sizes of the batch; None: there is
+            one size. They are tables, unless the row's number says where in them its own part is.
         repeated_indices: Arguments that hold the same index for several rows, as recorded.
         strides: Strides of each argument, in bytes, the largest first.
         ranges: Ranges of the symbols in the recorded call.
@@ -58,6 +60,7 @@ class RowDefinition(Struct, frozen=True):
     axes: tuple[Axis, ...]
     sizes: frozenset[Symbol]
     batched_arguments: frozenset[str]
+    fixed_arguments: frozenset[str] | None
     repeated_indices: frozenset[str]
     strides: Mapping[str, Sequence[int]]
     ranges: Ranges
@@ -94,11 +97,15 @@ class DependenceCollector:
         self.guarding: frozenset[Symbol] = frozenset()
         self.floats: dict[str, None] = {}
         self._reasons: dict[Reason, None] = {}
+        self._parted: set[str] = set()
+        """Arguments in which the row's number says where a part of them is."""
         self._reads: dict[str, bool] = {}
         """Arguments that are read; true: somewhere, only the row's own part is."""
         self._selecting: dict[str, None] = {}
         self._own_integers: dict[str, None] = {}
         self._shared_integers: dict[str, None] = {}
+        self._of_all_rows: list[tuple[str, Reason]] = []
+        """Reasons that a read is not of the row alone, with the argument, unless it is a table."""
         self._shifts: dict[str, int] = {}
         self._row_distances: dict[str, set[int]] = {}
         """Distances from the row's part at which each tensor of integers is read."""
@@ -127,6 +134,10 @@ class DependenceCollector:
             name = self._tensor(use.content)
             what = f"where its data begin, which other rows decide: {name}"
             self._add_reason("rows", use.through, what, use.node or tree)
+        tables = (self._batch.fixed_arguments or frozenset()) - self._parted
+        for name, reason in self._of_all_rows:
+            if name not in tables:
+                self._reasons[reason] = None
         self.guarding = frozenset(self.scalars) - value_scalars
         return RowDependence(
             reasons=tuple(self._reasons),
@@ -167,8 +178,17 @@ class DependenceCollector:
                     self._add_reason("row", through, self._text(formula), node)
 
     def _add_reason(self, cause: Cause, through: Through, what: str, node: Tree) -> None:
-        source = SourceLine.of(self._ops.get(node.op, self._store))
-        self._reasons[Reason(cause, through, what, source)] = None
+        self._reasons[self._reason(cause, through, what, node)] = None
+
+    def _reason(self, cause: Cause, through: Through, what: str, node: Tree) -> Reason:
+        return Reason(cause, through, what, SourceLine.of(self._ops.get(node.op, self._store)))
+
+    def _note_all_rows(self, name: str, through: Through, which: str, node: Tree) -> None:
+        """Add a dependence on all rows of an argument, for the case that it is no table."""
+        what = f"all rows of {name}{which}"
+        if self._batch.fixed_arguments is None:
+            what += " (or a table: record the kernel at another size)"
+        self._of_all_rows.append((name, self._reason("rows", through, what, node)))
 
     def _add_read(self, argument: str, *, own: bool) -> None:
         self._reads[argument] = self._reads.get(argument, False) or own
@@ -246,10 +266,11 @@ class DependenceCollector:
         """Add the dependence on a loaded integer, such as the length of a sequence."""
         name = self._tensor(atom)
         is_of_row = any(not self._rows.isdisjoint(term.atoms()) for term in atom.at)
+        self._parted |= {name} if is_of_row else set()
         self._add_read(name, own=is_of_row)
         (self._own_integers if is_of_row else self._shared_integers)[name] = None
         if not is_of_row and name in self._batch.batched_arguments:
-            self._add_reason("rows", through, f"all rows of {name}", node)
+            self._note_all_rows(name, through, "", node)
         elif is_of_row and not self._batch.is_listed:
             for entry in atom.at:
                 _, other_summands = self._row_part(self._with_strides(entry))
@@ -291,6 +312,7 @@ class DependenceCollector:
         offset = self._with_strides(offset)
         self._note_symbols(offset, "address", node, name)
         factors, offset_in_row = self._row_part(offset)
+        self._parted |= {name} if not self._rows.isdisjoint(without_contents(offset)) else set()
         is_of_row = bool(factors) or any(
             not self._rows.isdisjoint(content.within()) for content in offset.symbols("content")
         )
@@ -302,7 +324,7 @@ class DependenceCollector:
             self._add_reason("row", "address", f"{name} at {self._text(offset)}", node)
         elif (is_chosen or not is_of_row) and name in self._batch.batched_arguments:
             which = f", as {', '.join(sorted(chosen))} repeats some" if is_chosen else ""
-            self._add_reason("rows", "address", f"all rows of {name}{which}", node)
+            self._note_all_rows(name, "address", which, node)
         elif factors and not self._is_inside(name, offset_in_row, factors, node, facts):
             what = f"{name} beyond the row's own part, at {self._text(offset_in_row)}"
             self._add_reason("rows", "address", what, node)

@@ -469,6 +469,22 @@ class Kernel:
         tensors = self.tensors.items()
         return frozenset(name for name, of in tensors if not row_counts.isdisjoint(of.shape))
 
+    def fixed_arguments(self, rows: Sequence[Axis], argument: int) -> frozenset[str] | None:
+        """Return the tensors of one shape in all recorded calls that share no memory.
+
+        None: an output has as many rows in all of them.
+        """
+        if self.growing_axes(argument).isdisjoint(self._row_axes(argument, rows)):
+            return None
+        storages = [id(tensor.storage) for tensor in self.tensors.values()]
+        return frozenset(
+            name
+            for position, name in enumerate(self.names)
+            if name in self.tensors
+            and not self.growing_axes(position)
+            and storages.count(id(self.tensors[name].storage)) == 1
+        )
+
 
 def _facts_of_coordinates(output: Output) -> Iterator[Condition]:
     """Yield an output's facts that have only coordinates and scalars."""

@@ -212,7 +212,8 @@ def _verdict_for_rows(
     sizes = sizes_of_batch(simplifier.active, rows)
     update_axes = _update_axes(access, output, simplifier, kernel)
     batch = RowDefinition(
-        rows, sizes, kernel.batched_arguments(rows, access.argument), kernel.repeated_indices,
+        rows, sizes, kernel.batched_arguments(rows, access.argument),
+        kernel.fixed_arguments(rows, access.argument), kernel.repeated_indices,
         kernel.strides, kernel.bound.ranges, _facts(simplifier, output),
         _coordinate_bounds(access, output.axes, kernel),
         frozenset(axis.coordinate for axis in output.axes), update_axes or frozenset(),

@@ -65,13 +65,14 @@ def _taken(x, rows, out, SUM: tl.constexpr):
 @pytest.mark.parametrize(
     ("chosen", "read", "own"),
     [("one row twice", "batch", False), ("each row once", "batch", True),
-     ("one row twice", "table", True), ("each row once, or padding", "batch", True)],
+     ("one row twice", "table", True), ("each row once, or padding", "batch", True),
+     ("one row twice", "table as long as a batch", True)],
 )  # fmt: skip
 def test_row_of_the_batch_that_indices_take_twice_is_no_rows_own(
     judged: Judged, chosen: str, read: str, summed: bool, own: bool
 ) -> None:
     def launch(rows: int) -> None:
-        x = tensor(rows if read == "batch" else 20, 32, seed=1)
+        x = tensor({"batch": rows, "table": 20}.get(read, 9), 32, seed=1)
         taken = [0, *[rows] * (rows - 1)]  # padding
         if chosen != "each row once, or padding":
             taken = [n % 2 if chosen == "one row twice" else rows - 1 - n for n in range(rows)]
@@ -80,3 +81,36 @@ def test_row_of_the_batch_that_indices_take_twice_is_no_rows_own(
         _taken[(rows,)](x, indices, out, summed)
 
     assert is_proven(judged, launch) == own
+
+
+@triton.jit
+def _added(x, table, out, FIRST: tl.constexpr):
+    row, at = tl.program_id(0), tl.arange(0, 32)
+    value = tl.load(x + row * 32 + at)
+    for number in range(FIRST, FIRST + 2):
+        value += tl.load(table + number * 32 + at)
+    tl.store(out + row * 32 + at, value)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "read", "own"),
+    [((3, 9), "table", True), ((3, 9), "batch", False), ((3, 9), "kept", False),
+     ((9, 9), "table", False)],
+)  # fmt: skip
+def test_rows_of_a_table_as_long_as_a_batch_are_no_other_rows(
+    judged: Judged, sizes: tuple[int, ...], read: str, own: bool
+) -> None:
+    kept = tensor(9, 32, seed=2)  # memory for the longest batch
+
+    def launch(rows: int) -> None:
+        x = kept if read == "kept" else tensor(rows, 32, seed=1)
+        table = x if read != "table" else kept
+        _added[(rows,)](x, table, torch.empty((rows, 32), device=x.device), 1)
+
+    assert is_proven(judged, launch, sizes) == own
+
+
+def test_a_table_needs_another_recorded_size(judged: Judged) -> None:
+    x, table = tensor(9, 32, seed=1), tensor(9, 32, seed=2)
+    found = judged(lambda: _added[(9,)](x, table, torch.empty_like(x), 1))
+    assert "record the kernel at another size" in str(found.outputs[0].reasons)
