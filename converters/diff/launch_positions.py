@@ -18,6 +18,8 @@ from kvtrace.schema.cached_property import cached_property
 
 _LEAVING = (ast.Return, ast.Break, ast.Continue, ast.Raise, ast.Yield, ast.YieldFrom)
 _DEFINING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+#: Functions and methods that change none of their arguments.
+_SHOWING = frozenset(("print", "debug", "info", "warning", "error", "critical", "exception", "log"))
 
 
 @dataclass
@@ -65,7 +67,7 @@ class LaunchPositions:
 
         Names in `handed` are not followed.
         """
-        names, size = {*_changed_names(changed)}.difference(handed), -1
+        names, size = self._own_changes(changed).difference(handed), -1
         while size < len(names):
             size = len(names)
             for statement, reads, changes in self._uses:
@@ -106,11 +108,64 @@ class LaunchPositions:
             names = [node for node in nodes if isinstance(node, ast.Name)]
             inner = [one] if isinstance(one, _DEFINING) else ast.walk(one)
             statements = (node for node in inner if isinstance(node, ast.stmt))
-            changes = {name for node in statements for name in _changed_names(node)}
+            changes = {name for node in statements for name in self._own_changes(node)}
             reads = {name.id for name in names if isinstance(name.ctx, ast.Load)}
             reads |= {*_changed_names(one)} if isinstance(one, ast.AugAssign) else set()
             uses.append((one, reads, changes.difference(dir(builtins))))
         return uses
+
+    def _own_changes(self, statement: ast.stmt) -> set[str]:
+        """Return the names that a statement changes, with classes around it and by its calls."""
+        names = {*_changed_names(statement), *self._classes.get(id(statement), ())}
+        names |= self._with_bases(statement) if isinstance(statement, ast.ClassDef) else set()
+        calls = (node for part in own_parts(statement) for node in ast.walk(part))
+        called = {getattr(node.func, "id", "") for node in calls if isinstance(node, ast.Call)}
+        for decorator in getattr(statement, "decorator_list", ()):
+            called |= {*_objects(decorator)}
+        return names.union(*(self._effects.get(name, ()) for name in called))
+
+    @cached_property
+    def _classes(self) -> dict[int, set[str]]:
+        """The classes around each statement of a class body, but of functions in it."""
+        classes: dict[int, set[str]] = {}
+        for node in ast.walk(self.tree):  # from outside to inside
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            around = {*classes.get(id(node), ())}
+            around |= self._with_bases(node) if isinstance(node, ast.ClassDef) else set()
+            for body in _bodies(node) if around else ():
+                classes |= {id(statement): around for statement in body}
+        return classes
+
+    def _with_bases(self, made: ast.ClassDef) -> set[str]:
+        """Return a class with its bases of this text, which may list it."""
+        defined = {node.name for node in ast.walk(self.tree) if isinstance(node, ast.ClassDef)}
+        return {made.name, *({n for base in made.bases for n in _objects(base)} & defined)}
+
+    @cached_property
+    def _effects(self) -> dict[str, set[str]]:
+        """Names that each function of the text changes, but its own and those of libraries."""
+        nodes = [*ast.walk(self.tree)]
+        imports = (node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom))
+        imported = {name for node in imports for name in _changed_names(node)}
+        functions = [n for n in nodes if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+        effects: dict[str, set[str]] = {function.name: set() for function in functions}
+        called: dict[str, set[str]] = {function.name: set() for function in functions}
+        for function in functions:
+            inner = [node for one in function.body for node in ast.walk(one)]
+            kept = (node for node in inner if isinstance(node, ast.Global | ast.Nonlocal))
+            own = {n.id for n in inner if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+            own -= {name for node in kept for name in node.names}
+            own |= {one.arg for one in ast.walk(function.args) if isinstance(one, ast.arg)}
+            changed = {n for one in inner if isinstance(one, ast.stmt) for n in _changed_names(one)}
+            effects[function.name] |= changed - own - imported
+            names = {getattr(n.func, "id", "") for n in inner if isinstance(n, ast.Call)}
+            called[function.name] |= names & effects.keys()
+        size = -1
+        while size < (size := sum(map(len, effects.values()))):
+            for name, others in called.items():
+                effects[name] = effects[name].union(*(effects[other] for other in others))
+        return effects
 
     @cached_property
     def _before(self) -> set[int]:
@@ -155,7 +210,7 @@ def _lines(statement: ast.stmt) -> set[int]:
     return {getattr(node, "lineno", 0) for node in nodes}
 
 
-def _bodies(statement: ast.stmt) -> Iterator[Sequence[ast.stmt]]:
+def _bodies(statement: ast.AST) -> Iterator[Sequence[ast.stmt]]:
     for name in ("body", "orelse", "finalbody"):
         if part := getattr(statement, name, ()):
             yield part
@@ -174,12 +229,22 @@ def _changed_names(statement: ast.stmt) -> Iterator[str]:
     if isinstance(statement, ast.Import | ast.ImportFrom):
         yield from ((alias.asname or alias.name).partition(".")[0] for alias in statement.names)
     for node in (node for part in own_parts(statement) for node in ast.walk(part)):
-        changed: ast.AST = node
-        if isinstance(statement, ast.Expr) and isinstance(node, ast.Call):
-            changed = node.func
-        elif not isinstance(getattr(node, "ctx", None), ast.Store):
-            continue
-        while isinstance(changed, ast.Attribute | ast.Subscript | ast.Call):
-            changed = changed.func if isinstance(changed, ast.Call) else changed.value
-        if isinstance(changed, ast.Name):
-            yield changed.id
+        is_call = isinstance(statement, ast.Expr) and isinstance(node, ast.Call)
+        if is_call or isinstance(getattr(node, "ctx", None), ast.Store):
+            yield from _objects(node)
+
+
+def _objects(node: ast.AST) -> Iterator[str]:
+    """Yield the names that an expression begins with; of a call, also those that it is given.
+
+    Other parts of its arguments make new objects, as operators do.
+    """
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call | ast.Starred):
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            given = (*node.args, *(word.value for word in node.keywords))
+            for value in given if name not in _SHOWING else ():
+                yield from _objects(value)
+        node = node.func if isinstance(node, ast.Call) else node.value
+    if isinstance(node, ast.Name):
+        yield node.id

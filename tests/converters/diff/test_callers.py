@@ -135,8 +135,25 @@ def test_functions_are_paired_by_name_before_the_rest():
         ("z = n + 1\nw = z * 3\no = called(x)\no *= w", ("n + 1", "n + 2"), True),
         ("w = 1.0\nif n > 3: w = 2.0\no = called(x)\no *= w", ("n > 3", "n > 4"), True),
         ("z = n + 1\nw = z * 3\no = called(x)\no *= n", ("n + 1", "n + 2"), False),
+        ("class C:\n    g = 1.0\no = called(x)\no *= C.g", ("1.0", "2.0"), True),
+        ("class C(Enum):\n    if n:\n        G = 1.\no = called(x)\no *= C.G", ("1.", "2."), True),
+        ("class B: g = 1.0\nclass C(B): pass\no = called(x)\no *= C.g", ("1.0", "2.0"), True),
+        ("class B: pass\nclass C(B):\n    g = 1.0\no = called(x)\no *= B.kids[0].g", ("1.", "2."),
+         True),
+        ("setattr(C, 'g', 1.0)\no = called(x)\no *= C.g", ("1.0", "2.0"), True),
+        ("vars(C)['g'] = 1.0\no = called(x)\no *= C.g", ("1.0", "2.0"), True),
+        ("init.constant_(w, 1.0)\no = called(x)\no *= w", ("1.0", "2.0"), True),
+        ("def use(g):\n    global G\n    G = g\nuse(1.0)\no = called(x)\no *= G", ("1.0", "2.0"),
+         True),
+        ("R = []\ndef add(v): R.append(v)\ndef more(v): return add(v)\nn = more(1.0)\n"
+         "o = called(x)\no *= R[0]", ("1.0", "2.0"), True),
+        ("class C:\n    g = 1.0\nz = C.g\nscale[(8,)](z)\no = called(x)", ("1.0", "2.0"), False),
+        ("print(x, 1.0)\no = called(y)\no *= x", ("1.0", "2.0"), False),
+        ("logging.info('%s', x, 1.0)\no = called(y)\no *= x", ("1.0", "2.0"), False),
+        ("def made(n):\n    t = [n]\n    t.append(n)\n    return t\nz = made(1.0)\n"
+         "scale[(8,)](z)\no = called(x)", ("1.0", "2.0"), False),
     ],
-)
+)  # fmt: skip
 def test_change_is_known_to_precede_a_launch_only_if_one_must_follow(body, change, follows):
     def program(main, is_new):
         head = "def called(x):\n    scale[(8,)](x)\n    return x\ndef post(v): return v\n"
