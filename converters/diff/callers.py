@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.converters.diff.outside_values import LIBRARIES, hash_uses, outside_uses
+from kvtrace.converters.diff.own_places import differing_places, place_uses, places
 from kvtrace.converters.diff.program_forms import ProgramText, exact_forms, program_forms
 from kvtrace.schema.content import COMPILING, TORCH_FILES
 from kvtrace.text import shorten
@@ -59,6 +60,7 @@ def reasons_of_other_callers(before: "Snapshot", after: "Snapshot") -> Sequence[
     programs = [_program(side, names) for side in (before, after)]
     changes = [*(_changes(*programs) if all(one.texts for one in programs) else ())]
     changes += [gap for program in programs for gap in program.gaps]
+    changes += _changes_of_places((before, after), programs)
     libraries = [{run.versions.get("torch") for run in side.runs} for side in (before, after)]
     commands = [_options(side) for side in (before, after)]
     if commands[0] != commands[1]:
@@ -67,6 +69,21 @@ def reasons_of_other_callers(before: "Snapshot", after: "Snapshot") -> Sequence[
     return (
         changes if libraries[0] == libraries[1] else (*changes, Change("torch has another version"))
     )
+
+
+def _changes_of_places(
+    sides: Sequence["Snapshot"], programs: Sequence[_Program]
+) -> Iterator[Change]:
+    """Yield what programs read of their names and folders that differs between two sides."""
+    texts = [one.texts for one in programs]
+    own = [places(side.runs, listed) for side, listed in zip(sides, texts, strict=True)]
+    if own[0] == own[1]:
+        return
+    for listed, mine, others in zip(texts, own, reversed(own), strict=True):
+        for use in differing_places(place_uses(listed), mine, others):
+            follows = _value_may_follow(use.text, use.line, listed, frozenset())
+            reason = f"{use.text.line(use.line)} uses {use.name}, which is another on each side"
+            yield Change(f"{UNKNOWN}: {reason}", follows)
 
 
 def _reads_command(text: ProgramText) -> bool:

@@ -13,13 +13,16 @@ import ast
 import builtins
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from kvtrace.schema.cached_property import cached_property
 
 _LEAVING = (ast.Return, ast.Break, ast.Continue, ast.Raise, ast.Yield, ast.YieldFrom)
 _DEFINING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-#: Functions and methods that change none of their arguments.
-_SHOWING = frozenset(("print", "debug", "info", "warning", "error", "critical", "exception", "log"))
+SHOWING: Final = frozenset((
+    "critical", "debug", "error", "exception", "info", "log", "print", "warning",
+))  # fmt: skip
+"""Functions and methods that change none of their arguments."""
 
 
 @dataclass
@@ -243,7 +246,7 @@ def _objects(node: ast.AST) -> Iterator[str]:
         if isinstance(node, ast.Call):
             name = getattr(node.func, "attr", getattr(node.func, "id", ""))
             given = (*node.args, *(word.value for word in node.keywords))
-            for value in given if name not in _SHOWING else ():
+            for value in given if name not in SHOWING else ():
                 yield from _objects(value)
         node = node.func if isinstance(node, ast.Call) else node.value
     if isinstance(node, ast.Name):
