@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.ops import AccessKind
@@ -245,6 +246,11 @@ class Summary(Struct, frozen=True):
     hints: tuple[Hint, ...]
     places: Mapping[Block, Place]
     values: Mapping[int, Formula]
+
+    def place_of(self, op: Op) -> Place | None:
+        """Return the place of any op, as `places`; None: the op is never reached."""
+        place = None if op.block is None else self.places.get(op.block)
+        return None if place is None else replace(place, op=op)
 
 
 _MOST_CHOICES: Final = 16

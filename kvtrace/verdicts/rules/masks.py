@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from msgspec.structs import replace
-
 from kvtrace.evaluate import Observer
 from kvtrace.evaluate.observe import Access as Seen
 from kvtrace.ir import Op
@@ -132,11 +130,10 @@ def _judge_constant_masks(bound: BoundCall, by_op: dict[Op, list[Access]]) -> It
         op = site.op
         if op in by_op:
             continue
-        mask, place = mask_of(op), bound.summary.places.get(op.block) if op.block else None
+        mask, place = mask_of(op), bound.summary.place_of(op)
         if mask is None or place is None or bound.summary.values.get(mask.id) is not FALSE:
             continue
-        op_place = replace(place, op=op)
-        if not _is_reached(bound, op_place) or bound.may_wrap(op_place) is not None:
+        if not _is_reached(bound, place) or bound.may_wrap(place) is not None:
             continue
         yield from _false_mask_verdict(bound, op, site.kind, None, "interval")
 

@@ -120,8 +120,7 @@ def _sources(bound: BoundCall) -> tuple[frozenset[Op], frozenset[int], Mapping[O
 
 
 def _method_of_limit(bound: BoundCall, op: Op) -> str | None:
-    limited = limited_operand(op)
-    place = None if op.block is None else bound.summary.places.get(op.block)
+    limited, place = limited_operand(op), bound.summary.place_of(op)
     if limited is None or place is None:
         return None
     operand, limit = limited

@@ -153,8 +153,7 @@ def uncertain_values(module: Module) -> Iterator[tuple[str, str, Op, Place | Non
     summary = summarize(module)
     feeders = {index for access in summary.accesses for index in feeding(access.op, module)}
     for op in (module.ops[index] for index in sorted(feeders)):
-        operator = operator_of(op)
-        place = None if op.block is None else summary.places.get(op.block)
+        operator, place = operator_of(op), summary.place_of(op)
         if operator in ("<<", ">>"):
             condition, is_so, otherwise = _in_width(op, summary), *_SHIFTS
         elif operator in ("//", "%"):
