@@ -29,10 +29,10 @@ def test_readers_of_a_topic_read_it(topic: str) -> None:
 
 
 @pytest.mark.costly("imports every kernel of the corpus")
-def test_index_counts_the_cases_of_each_topic_and_each_has_a_name_of_its_own() -> None:
-    for topic, row in INDEX.items():
+def test_each_case_of_a_topic_has_a_name_of_its_own() -> None:
+    for topic in INDEX:
         names = Counter(case.name for case in load(topic))
-        assert (topic, names.total(), names.most_common(1)[0][1]) == (topic, row["cases"], 1)
+        assert [(topic, name) for name, count in names.items() if count > 1] == []
 
 
 @pytest.mark.sweep
