@@ -143,6 +143,21 @@ def test_the_example_converter_folds_stacks(example: Path) -> None:
 
 
 @pytest.mark.process
+def test_the_example_importer_reads_times(example: Path) -> None:
+    (example / "times.csv").write_text("kernel,begin_ns,end_ns\nadded,1000,6250\n")
+
+    run(example, "-m", "kvtrace", "import", "times.csv", "-o", "out")
+
+    trace = open_trace(example / "out")
+    assert [run.source for run in trace.runs] == ["timed"]
+    (row,) = trace.table("gpu_kernels", columns=["name"]).to_pylist()
+    assert row["name"] == "added"
+    (example / "times.csv").write_text("kernel,begin_ns,end_ns\nadded,1000\n")
+    failed = run(example, "-m", "kvtrace", "import", "times.csv", "-o", "out", code=2)
+    assert "line 2: no name and two numbers" in failed.stderr
+
+
+@pytest.mark.process
 def test_a_package_adds_a_command(tmp_path: Path) -> None:
     module = "def command(times: int = 1) -> int:\n    'Count to a number.'\n    return times\n"
     entries = "[kvtrace.commands]\ncount = counting:command\n"
