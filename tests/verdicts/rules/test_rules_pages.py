@@ -4,17 +4,21 @@ import importlib.util
 import itertools
 import re
 import sys
+from typing import Any
 
 import pytest
+import triton
+import triton.language as tl
 
 import kvtrace
 from docs_site.rules_index import FOLDER, INDEX, index_text
 from kvtrace.backends.compiled_kernels import call_judge
 from kvtrace.schema.errors import KernelDefect
 from kvtrace.schema.trace import open_trace
-from kvtrace.verdicts.binding import Budget
+from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.rules.table import KERNEL_RULES, RULES
 from tests.support.tiers import some
+from tests.verdicts.calls import call, tensor
 
 PRELUDE = "import torch\nimport triton\nimport triton.language as tl\n\n\n"
 SECTIONS = ["Bad", "Good", "How it is decided", "How to suppress it"]
@@ -125,6 +129,28 @@ def test_the_bad_kernel_of_a_rules_page_is_a_violation(rule, tmp_path):
 @pytest.mark.parametrize("rule", some(list(RULES), 4))
 def test_the_good_kernel_of_a_rules_page_is_no_violation(rule, tmp_path):
     assert "violation" not in verdicts_of(rule, "Good", tmp_path)
+
+
+@triton.jit
+def shifted(out, amount, BLOCK: tl.constexpr):
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + lanes, lanes >> amount)
+
+
+@pytest.mark.parametrize(
+    ("amount", "answer"), [(31, "proven"), (32, "violation"), (-1, "violation")]
+)
+def test_the_example_rule_for_contributors_judges(amount, answer):
+    page = (FOLDER.parent / "contributing" / "where.md").read_text(encoding="utf-8")
+    code = re.search(r"^# kvtrace/verdicts/rules/shifts.py\n(.*?)^```", page, re.M | re.S)
+    rule: dict[str, Any] = {}
+    exec(code[1], rule)
+
+    of_call = call(shifted, (4,), out=tensor(64), amount=amount, BLOCK=16)
+    (verdict,) = rule["judge"](BoundCall(of_call))
+
+    assert verdict.verdict == answer
+    assert (verdict.program is not None) == (answer == "violation")
 
 
 @pytest.mark.process
