@@ -216,55 +216,29 @@ class _Division(Applied):
     """`arguments` are dividend and divisor, `settings` whether the quotient rounds down."""
 
     __slots__ = ()
+    make: ClassVar[Callable[..., Term]]
+    range: ClassVar[Callable[..., Interval]]
 
     @property
     def floor(self) -> bool:
         """The quotient rounds down, not toward 0."""
         return bool(self.settings[0])
 
-
-class Quotient(_Division):
-    """The quotient of two terms, rounded down or toward zero."""
-
-    __slots__ = ()
-
     def substituted(self, substitution: Substitution) -> Term:
-        """Return the term for the quotient of the arguments after a substitution."""
+        """Return the term for the division of the arguments after a substitution."""
         left, right = (substitution(term) for term in self.arguments)
-        return quotient(left, right, floor=self.floor, range_of=substitution.range_of)
+        return self.make(left, right, floor=self.floor, range_of=substitution.range_of)
 
     def compute(self, evaluation: Evaluation) -> Any:
-        """Return the quotient of numbers, or of arrays by element."""
+        """Return the quotient or remainder of numbers, or of arrays by element."""
         left, right = (evaluation(term) for term in self.arguments)
-        if not evaluation.arrays:
-            return divided(left, right, floor=self.floor)
-        return array_quotient(left, right, floor=self.floor)
+        divide = array_quotient if evaluation.arrays else divided
+        quotients = divide(left, right, floor=self.floor)
+        return quotients if isinstance(self, Quotient) else left - right * quotients
 
     def bounds(self, range_of: RangeOf) -> Interval:
-        """Return the range of the quotient by those of its arguments."""
-        return quotient_range(*map(range_of, self.arguments), floor=self.floor)
-
-
-class Remainder(_Division):
-    """The remainder, with the divisor's sign if the quotient rounds down, else the dividend's."""
-
-    __slots__ = ()
-
-    def substituted(self, substitution: Substitution) -> Term:
-        """Return the term for the remainder of the arguments after a substitution."""
-        left, right = (substitution(term) for term in self.arguments)
-        return remainder(left, right, floor=self.floor, range_of=substitution.range_of)
-
-    def compute(self, evaluation: Evaluation) -> Any:
-        """Return the remainder of numbers, or of arrays by element."""
-        left, right = (evaluation(term) for term in self.arguments)
-        if not evaluation.arrays:
-            return left - right * divided(left, right, floor=self.floor)
-        return left - right * array_quotient(left, right, floor=self.floor)
-
-    def bounds(self, range_of: RangeOf) -> Interval:
-        """Return the range of the remainder by those of its arguments."""
-        return remainder_range(*map(range_of, self.arguments), floor=self.floor)
+        """Return the range of the quotient or remainder by those of its arguments."""
+        return self.range(*map(range_of, self.arguments), floor=self.floor)
 
 
 def quotient_range(dividend: Interval, by: Interval, *, floor: bool) -> Interval:
@@ -286,6 +260,22 @@ def remainder_range(dividend: Interval, divisor: Interval, *, floor: bool) -> In
     if divisor[0] <= 0 <= divisor[1]:  # by 0 the dividend is left
         return min(low, dividend[0]), max(high, dividend[1])
     return low, high
+
+
+class Quotient(_Division):
+    """The quotient of two terms, rounded down or toward zero."""
+
+    __slots__ = ()
+    make = staticmethod(quotient)
+    range = staticmethod(quotient_range)
+
+
+class Remainder(_Division):
+    """The remainder, with the divisor's sign if the quotient rounds down, else the dividend's."""
+
+    __slots__ = ()
+    make = staticmethod(remainder)
+    range = staticmethod(remainder_range)
 
 
 def array_quotient(left: Any, right: Any, *, floor: bool) -> Any:
