@@ -7,7 +7,7 @@ classes: they return TRUE or FALSE if the ranges of atoms decide, as for `at_lea
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -58,6 +58,11 @@ class Condition(Structured):
     def inside(self) -> tuple[Term | Condition, ...]:
         """Return the condition's terms and conditions, one level down."""
         return tuple(part for part in self._parts() if isinstance(part, Term | Condition))
+
+    def compared(self) -> Iterator[Term]:
+        """Yield the terms of the condition's leaves."""
+        for part in self.inside():
+            yield from (part,) if isinstance(part, Term) else part.compared()
 
     def opaques(self) -> frozenset[Opaque]:
         """Return all opaque leaves that are not inside terms."""

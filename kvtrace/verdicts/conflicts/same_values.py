@@ -31,13 +31,7 @@ from kvtrace.ir.ops import (
 )
 from kvtrace.ir.types import SharedType, element_of, is_block_pointer, shape_of
 from kvtrace.symbolic.conditions import (
-    And,
-    AtLeast,
     Condition,
-    Equal,
-    Not,
-    Opaque,
-    Or,
     conjunction,
 )
 from kvtrace.symbolic.functions import assuming
@@ -259,13 +253,7 @@ class EqualitySearch(ElementTrees):
             if any(map(self._is_undefined, formula.symbols("unknown"))):
                 return False  # two uses of it may have two values
             return self._common.is_form_equal_in_both(form)
-        if isinstance(formula, And | Or):
-            return all(map(self._is_equal, formula.parts))
-        if isinstance(formula, Not):
-            return self._is_equal(formula.inner)
-        if isinstance(formula, AtLeast | Equal):
-            return self._is_equal(formula.term)
-        return not isinstance(formula, Opaque)
+        return not formula.opaques() and all(map(self._is_equal, formula.compared()))
 
     def _is_undefined(self, symbol: Symbol) -> bool:
         """Return whether a symbol is what a masked lane holds that nothing fills."""

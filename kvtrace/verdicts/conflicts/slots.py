@@ -30,12 +30,8 @@ from kvtrace.ir.ops import COMBINING, MODULAR, computing
 from kvtrace.ir.types import shape_of
 from kvtrace.symbolic.conditions import (
     TRUE,
-    And,
     AtLeast,
     Condition,
-    Equal,
-    Not,
-    Or,
     at_least,
     conjunction,
 )
@@ -357,13 +353,7 @@ class _Draw:
 
     def _fixes_truth(self, condition: Condition) -> bool:
         """Return whether the drawn number decides whether a condition holds."""
-        if isinstance(condition, And | Or):
-            return all(map(self._fixes_truth, condition.parts))
-        if isinstance(condition, Not):
-            return self._fixes_truth(condition.inner)
-        if isinstance(condition, AtLeast | Equal):
-            return self.fixes(condition.term)
-        return condition.decided is not None
+        return not condition.opaques() and all(map(self.fixes, condition.compared()))
 
 
 class _Ticket(_Draw):
