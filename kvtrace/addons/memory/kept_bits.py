@@ -13,45 +13,59 @@ from typing import Final, NamedTuple
 
 from kvtrace.ir import Module, Op, Value
 from kvtrace.ir.flow import constant_of, flow_of
-from kvtrace.ir.ops import operator_of
+from kvtrace.ir.ops import MEMORY, operator_of
 from kvtrace.ir.types import integer_bits
 from kvtrace.ir.updates import data_of
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.taint import reached_from
 
-_OF_SOME_BITS: Final = ("cast", "&", "<<", ">>")
+_OF_SOME_BITS: Final = ("cast", "&", "<<", ">>", "|", "^", "+", "-", "*")
 """Operators of which some bits of an integer decide nothing."""
 _REPLACING: Final = ("&", "<<", ">>")
 _JOINING: Final = ("|", "^")
 
 
-def demanded_bits(value: Value, module: Module) -> int:
-    """Return the bits of an integer on which what becomes of it may depend, as a number."""
-    width = integer_bits(value.type) or 0
-    demanded, full = 0, (1 << width) - 1
+def demanded_bits(value: Value, module: Module, unknown: int = -1) -> int:
+    """Return the bits of an integer on which what becomes of it may depend, as a number.
+
+    `unknown` are those that count of what may drop any bits: all of them, or 0 for none.
+    """
+    demanded, full = 0, _all_bits(value)
     for use in flow_of(module).uses(value):
-        result_width = integer_bits(use.results[0].type) if len(use.results) == 1 else None
+        (result,) = use.results if len(use.results) == 1 else (None,)
         operator = operator_of(use)
-        if result_width is None or operator not in _OF_SOME_BITS:
+        if use.name in MEMORY or (result is not None and not _all_bits(result)):
             return full
-        bits = demanded_bits(use.results[0], module)
-        if operator == "cast":
-            is_signed = use.name == "arith.extsi" and bits >> width
-            demanded |= bits & full | (is_signed and 1 << (width - 1))
+        if result is None or operator not in _OF_SOME_BITS:
+            demanded |= full & (-1 if operator == "compare" else unknown)
             continue
-        other = constant_of(use.operand("right"))
-        if not isinstance(other, int) or use.operand("left") is not value:
-            return full
-        if operator == "&":
-            demanded |= bits & other
-        elif not 0 <= other < width:
-            return full
-        elif operator == "<<":
-            demanded |= bits >> other
+        bits = demanded_bits(result, module, unknown)
+        if operator == "cast":
+            is_signed = use.name == "arith.extsi" and bits > full
+            demanded |= bits & full | (is_signed and full & ~(full >> 1))
+        elif operator in _JOINING:
+            demanded |= bits
+        elif operator in ("+", "-", "*"):  # they carry to higher bits alone
+            demanded |= (1 << bits.bit_length()) - 1
         else:
-            is_signed = use.name == "arith.shrsi" and bits >> (width - other)
-            demanded |= bits << other & full | (is_signed and 1 << (width - 1))
+            demanded |= _demanded_by_constant(use, value, bits, unknown)
     return demanded
+
+
+def _demanded_by_constant(use: Op, value: Value, bits: int, unknown: int) -> int:
+    """Return the bits of a value that an "and" or a shift needs for some bits of its result."""
+    full, other = _all_bits(value), constant_of(use.operand("right"))
+    operator, width = operator_of(use), full.bit_length()
+    if not isinstance(other, int) or use.operand("left") is not value:
+        return full & unknown
+    if operator == "&":
+        return bits & other
+    if not 0 <= other < width:
+        return full & unknown
+    if operator == "<<":
+        return bits >> other
+    is_signed = use.name == "arith.shrsi" and bits >> (width - other)
+    return bits << other & full | (is_signed and full & ~(full >> 1))
 
 
 class Carried(NamedTuple):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace
@@ -89,7 +90,7 @@ def used_effect(boxing: Boxing, effect: StorageEffect) -> tuple[Effect, ByteRang
             stores = (other for other in within if other.kind != "load")
             is_first = is_one or not any(_may_follow(access, s, boxing) for s in stores)
             used, may_be_used = _used(access, boxing, effect, copies, is_first=is_first)
-            if is_one and not boxing.is_known(access.active):
+            if is_one and not boxing.is_known(boxing.of_call(access.active)):
                 uses = (use for use in uses_of(access, boxing) if not use.is_copy)
                 used = effect.reads if any(use.takes_all(access, boxing) for use in uses) else used
             surely |= used if is_first else used - effect.may_write
@@ -150,22 +151,25 @@ def _used(
     if effect_of(access.op) != "load":
         active = boxing.touched(access, access.active).listed(effect.size)
         return active, active
-    whole, access = access, _narrowed(access, boxing)
-    skipped_bytes = (access.offset - whole.offset).constant or 0
+    possible, certain = _possible_parts(access, boxing), _certain_parts(access, boxing)
+    first, last = possible[0], possible[-1]
+    size = (last.offset - first.offset).constant or 0
+    read = replace(first, element_bytes=size + last.element_bytes)
+    skipped_bytes = (first.offset - access.offset).constant or 0
     used, may_be_used = TouchedBytes(), TouchedBytes()
     for use in uses_of(access, boxing):
         if use.is_copy and use.store is not None:
             copies.append(
                 Copying(
-                    access, skipped_bytes, use.store, use.surely, use.perhaps, use.stays, is_first
+                    read, skipped_bytes, use.store, use.surely, use.perhaps, use.stays, is_first
                 )
             )
             if not _is_read_again(use.store, boxing):
                 continue
-        surely, perhaps = _bytes(use, access, boxing)
-        may_be_used.include(perhaps)
-        if not use.is_copy:
-            used.include(surely)
+        for part in possible:
+            may_be_used.include(_bytes(use, part, boxing)[1])
+        for part in certain if not use.is_copy else ():
+            used.include(_bytes(use, part, boxing)[0])
     return used.listed(effect.size), may_be_used.listed(effect.size)
 
 
@@ -251,6 +255,11 @@ class Use(NamedTuple):
         """Return whether each element that the load reads comes there."""
         place, places = self.sink.place, [boxing.of_call(s.term) for s in places_in(access)]
         reached = place.active if isinstance(place, Access) else place.reached
+        if (
+            sum(part.element_bytes for part in _certain_parts(access, boxing))
+            < access.element_bytes
+        ):
+            return False
         return set(reached.conjuncts()) <= set(access.active.conjuncts()) and any(
             at is not None and is_whole and lanes is TRUE and len(set(at)) == len(at)
             and all(map(_is_any, at, places))
@@ -439,13 +448,30 @@ def places(access: Access) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def _narrowed(access: Access, boxing: Boxing) -> Access:
-    """Return a load as one of the bytes of each integer of which some bit matters."""
+def _possible_parts(access: Access, boxing: Boxing, unknown: int = -1) -> list[Access]:
+    """Return a load as loads of the bytes of each integer of which some bit matters.
+
+    `unknown` as in `demanded_bits`.
+    """
     (value,) = access.op.results
-    width = integer_bits(value.type)
-    if width != 8 * access.element_bytes:
-        return access
-    bits = demanded_bits(value, boxing.bound.call.module)
-    first = ((bits & -bits).bit_length() - 1) // 8 if bits else 0
-    end = -(-bits.bit_length() // 8)
-    return replace(access, offset=access.offset + first, element_bytes=max(end - first, 1))
+    if integer_bits(value.type) != 8 * access.element_bytes:
+        return [access]
+    bits = demanded_bits(value, boxing.bound.call.module, unknown)
+    parts: list[Access] = []
+    bytes_ = range(access.element_bytes)
+    for matters, run in groupby(bytes_, lambda byte: bits >> 8 * byte & 0xFF != 0):
+        if matters:
+            first, *others = run
+            offset = access.offset + first
+            parts.append(replace(access, offset=offset, element_bytes=1 + len(others)))
+    return parts or ([replace(access, element_bytes=1)] if unknown else [])
+
+
+def _certain_parts(access: Access, boxing: Boxing) -> list[Access]:
+    """Return a load as loads of the bytes that surely matter where its values are used.
+
+    One that takes several elements at once may drop some by any op that drops bits.
+    """
+    argument = boxing.bound.call.tensor(access.argument or 0)
+    is_joining = access.argument is not None and access.element_bytes > argument.element.bytes
+    return _possible_parts(access, boxing, unknown=0 if is_joining else -1)

@@ -319,3 +319,31 @@ def test_index_counts_where_the_access_that_it_addresses_is_active(kernel, used,
     size = index.element_size()
     effect, _, _ = used_effect(Boxing(call), source)
     assert effect.reads == effect.may_read == ByteRanges.of(0, used * size)
+
+
+@pytest.mark.parametrize(
+    ("taken", "surely", "perhaps"),
+    [
+        ("low", (0, 1), (0, 1)),
+        ("high", (2, 3), (2, 3)),
+        ("low after a sum", (0, 1), (0, 1)),
+        ("low as a float", (0, 1), (0, 1)),
+        ("first and last byte", (0, 3), (0, 3)),
+        ("by data", (), (0, 1, 2, 3)),
+        ("all", (0, 1, 2, 3), (0, 1, 2, 3)),
+    ],
+)
+def test_of_elements_that_are_read_at_once_those_count_of_which_bits_are_taken(
+    taken, surely, perhaps
+):
+    tensors = {"x": torch.ones(32, dtype=torch.bfloat16), "bits": torch.ones(1).int()}
+    arguments = {**tensors, "out": torch.ones(16), "n": 13}
+    call = call_of(use_kernels.pairs, (1,), arguments, {"BLOCK": 16, "TAKEN": taken}, ("bits",))
+    source = next(effect for effect in effects_of(call).storages if effect.args == (0,))
+
+    assert used_reads(call, source) == tuple(
+        ByteRanges.union_of(
+            [ByteRanges.of(4 * i + byte, 4 * i + byte + 1) for i in range(13) for byte in bytes_]
+        )
+        for bytes_ in (surely, perhaps)
+    )

@@ -41,3 +41,25 @@ def gathered_by_block(x, values, out, n, BLOCK: tl.constexpr):
     first = tl.max(tl.load(x + tl.arange(0, BLOCK)), 0)
     block = tl.make_block_ptr(values, (n,), (1,), (first,), (BLOCK,), (0,))
     tl.store(out + tl.arange(0, BLOCK), tl.load(block, boundary_check=(0,), padding_option="zero"))
+
+
+@triton.jit
+def pairs(x, bits, out, n, TAKEN: tl.constexpr, BLOCK: tl.constexpr):
+    """Two elements of 16 bits are read at once, and some bits of them are taken."""
+    lanes = tl.arange(0, BLOCK)
+    pair = tl.load(x.to(tl.pointer_type(tl.int32)) + lanes, mask=lanes < n, other=0)
+    if TAKEN == "low":
+        taken = pair & 0xFFFF
+    elif TAKEN == "high":
+        taken = pair >> 16
+    elif TAKEN == "low after a sum":
+        taken = (3 * pair + lanes) & 0xFFFF
+    elif TAKEN == "low as a float":
+        taken = (pair << 16).to(tl.float32, bitcast=True)
+    elif TAKEN == "first and last byte":
+        taken = (pair | 0x00010001) & -16776961
+    elif TAKEN == "by data":
+        taken = pair & tl.load(bits)
+    else:
+        taken = pair.to(tl.float32)
+    tl.store(out + lanes, taken, mask=lanes < n)
