@@ -120,8 +120,8 @@ def effects_of(call: Call) -> CallEffects:
     )
 
 
-def reading_op(call: Call, effect: StorageEffect, read: ByteRanges) -> Op:
-    """Return the first op that reads one of some bytes of a storage, or else that may read it."""
+def reading_op(call: Call, effect: StorageEffect, read: ByteRanges) -> tuple[Op, ByteRanges]:
+    """Return the first op that reads one of some bytes of a storage, or else may, and those."""
     if len(effect.loads) > 1:
         call = with_index_contents(call)
         accesses = _Accesses(call, accessing_sites(call.module))
@@ -129,11 +129,11 @@ def reading_op(call: Call, effect: StorageEffect, read: ByteRanges) -> Op:
         (storage,) = (s for s, args in accesses.storages.items() if args == effect.args)
         for op in effect.loads:
             try:
-                if accesses.loaded(storage, op).listed(effect.size) & read:
-                    return op
+                if by_op := accesses.loaded(storage, op).listed(effect.size) & read:
+                    return op, by_op
             except TooManyRanges:
                 continue
-    return effect.first_reading_op
+    return effect.first_reading_op, read
 
 
 def _observe(call: Call, accesses: _Accesses) -> tuple[str | None, Boxing | None]:

@@ -11,6 +11,15 @@ from kvtrace.addons.memory.carried_values import Uses
 from kvtrace.addons.memory.lives import Birth, Place
 from kvtrace.addons.memory.operator_effects import Operator
 from kvtrace.addons.memory.states import Effect, Spoiling
+from kvtrace.ir import Op
+from kvtrace.ir.memory_sites import PointerRoots
+from kvtrace.recorded_calls.recorded import Call
+
+
+def argument_of(call: Call, args: Sequence[int], op: Op) -> int:
+    """Return the argument by which an op accesses a storage, of those that lie in it."""
+    reached = PointerRoots(call.module).of((op,)) if len(args) > 1 else None
+    return next((index for index in args if reached is None or index in reached), args[0])
 
 
 class CallStorage(Struct, frozen=True):

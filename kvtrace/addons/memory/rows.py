@@ -11,12 +11,20 @@ from msgspec import Struct
 
 from kvtrace.addons.memory.carried_values import CarriedValues
 from kvtrace.addons.memory.effects import StorageEffect, Storing, reading_op
+from kvtrace.addons.memory.element_words import (
+    elements,
+    first_byte,
+    is_one,
+    part,
+    whole_elements,
+)
+from kvtrace.addons.memory.given_storages import argument_of
 from kvtrace.addons.memory.missing_stores import Why, missing_stores
 from kvtrace.addons.memory.moves import is_computed
 from kvtrace.addons.memory.rules import DECLARED, READ, RESULT, RULES
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import source_stack
-from kvtrace.metrics.byte_ranges import ByteRanges, merged
+from kvtrace.metrics.byte_ranges import ByteRanges
 from kvtrace.text import plural
 from kvtrace.verdicts.verdict import Verdict, row_of
 
@@ -150,8 +158,9 @@ class Rows:
             return None
         if reads.answers["unknown"]:
             return self._unknown(call, place, reads.reason)
-        argument = call.arguments[place.argument]
-        op = self._memory.calls[place.row].effects[place.argument].first_reading_op
+        effect = self._memory.calls[place.row].effects[place.argument]
+        op = effect.first_reading_op
+        argument = call.arguments[argument_of(call, effect.args, op)]
         uses = "uses" if reads.drops else "reads"
         return self._row(call, Verdict(
             READ, "proven", op, f"all that it {uses} of {argument.name} was written before",
@@ -168,8 +177,9 @@ class Rows:
 
     def _unknown(self, call: Call, place: Place, reason: str) -> _Row:
         """Return the verdict that reads are unknown, for a reason."""
-        name = call.arguments[place.argument].name
-        op = self._memory.calls[place.row].effects[place.argument].first_reading_op
+        effect = self._memory.calls[place.row].effects[place.argument]
+        op = effect.first_reading_op
+        name = call.arguments[argument_of(call, effect.args, op)].name
         return self._row(call, Verdict(
             READ, "unknown", op, f"whether all that it reads of {name} was written is not known: "
             f"{reason}", reason=reason, access="load", arg=name,
@@ -180,23 +190,26 @@ class Rows:
         call = judged.call
         if call is None:
             return None
-        argument = call.tensor(place.argument)
         effect = judged.effects[place.argument]
-        unwritten = first.reading.unwritten
-        op = reading_op(call, effect, unwritten.moved(argument.offset_bytes - first.origin))
-        size = argument.element.bytes
-        elements = _elements(unwritten, first.origin, size)
+        unwritten, begin = first.reading.unwritten, call.tensor(place.argument).offset_bytes
+        op, by_op = reading_op(call, effect, unwritten.moved(begin - first.origin))
+        argument = call.tensor(argument_of(call, effect.args, op))
+        if len(effect.args) > 1:
+            unwritten = by_op.moved(first.origin - begin)
+        size, origin = argument.element.bytes, first.origin + argument.offset_bytes - begin
+        unwritten = whole_elements(unwritten, first.state.unwritten, origin, size)
+        which = elements(unwritten, origin, size)
         often = f", in {plural(first.count, 'launch')}" if first.count > 1 else ""
         own = _Stored(call, argument, effect) if effect.stores else None
         return self._row(call, Verdict(
             READ, "violation", op,
-            f"{elements} of {argument.name} {_are(unwritten, size)} read, and "
-            f"{self._made(first.state, unwritten, size)}{often}: "
+            f"{which} of {argument.name} {'is' if is_one(which) else 'are'} read, and "
+            f"{self._made(first.state, unwritten, which)}{often}: "
             + self._history(
-                first.birth, first.state, unwritten, size, first.origin, first.given, own
+                first.birth, first.state, unwritten, size, origin, first.given, own
             ),
             method="followed", access="load", arg=argument.name,
-            address_offset=_first(unwritten) - first.origin,
+            address_offset=first_byte(unwritten) - origin,
             lanes=unwritten.size // argument.element.bytes,
         ))  # fmt: skip
 
@@ -213,6 +226,7 @@ class Rows:
             return None
         writer = next(iter(self._follower.writers(state)), first.given)
         stored = None if writer is None else self._stored_by(writer, state)
+        stored = stored and stored.facing(unwritten)
         copied = None if first.source is None else self._stored_by(first.source)
         birth, history = self._places.birth(first.birth), ""
         if stored is not None:
@@ -230,43 +244,45 @@ class Rows:
         often = f", in {plural(first.count, 'call')}" if first.count > 1 else ""
         effect = self._memory.operators[place.row].effects.effects[place.argument]
         verb = "adds to some of" if effect is not None and effect.adds else "reads"
+        which = elements(whole_elements(unwritten, state.unwritten, offset, size), offset, size)
         message = (
-            f"{self._places.operator(place.row)} {verb} {_elements(unwritten, offset, size)} of "
-            f"{name}, and {self._made(state, unwritten, size)}{often}{history}"
+            f"{self._places.operator(place.row)} {verb} {which} of "
+            f"{name}, and {self._made(state, unwritten, which)}{often}{history}"
         )
         return self._operator_row(place, READ, "violation", message, by=stored or copied)
 
     def _leftover(self, place: Place, leftover: Leftover) -> _Row:
         unwritten = leftover.state.unwritten
         stored = None if place.kind == "operator" else self._stored_by(place, leftover.state)
+        stored = stored and stored.facing(unwritten)
         brought = self._brought(leftover.state, unwritten)
         made = None if brought is None else self._carried(brought)
         if stored is None:
             tensor = self._memory.operators[place.row].tensors[place.argument]
             size, offset = tensor.element_bytes, 0
-            name = self._places.birth(leftover.birth)
+            name = f"what {self._places.birth(leftover.birth)} made"
         else:
             size, offset = stored.argument.element.bytes, stored.argument.offset_bytes
             name = stored.argument.name
-        were = "was" if unwritten.size <= size else "were"
+        which = elements(unwritten, offset, size)
+        were = "was" if is_one(which) else "were"
         never = f"{were} never written, nor" if made is None else f"{were} {made}, and not"
         message = (
-            f"{_elements(unwritten, offset, size)} of {name} {never} read in this run: "
+            f"{which} of {name} {never} read in this run: "
             f"{self._history(leftover.birth, leftover.state, unwritten, size, offset)}"
         )
         if stored is None:
             return self._operator_row(place, RESULT, "violation", message)
         return self._row(*stored.verdict(RESULT, message, unwritten))
 
-    def _made(self, state: State, unwritten: ByteRanges, size: int) -> str:
-        """Return why bytes of a state count as unwritten: nobody wrote them."""
+    def _made(self, state: State, unwritten: ByteRanges, which: str) -> str:
+        """Return why bytes of a state, `which` in words, count as unwritten: nobody wrote them."""
         brought = self._brought(state, unwritten)
         if brought is not None:
-            were = "it was" if unwritten.size <= size else "they were"
-            return f"{were} {self._carried(brought)}"
+            return f"{'it was' if is_one(which) else 'they were'} {self._carried(brought)}"
         if any(spoiling.reaches(unwritten) for spoiling in state.spoilings):
-            return f"nobody wrote what {'it is' if unwritten.size <= size else 'they are'} made of"
-        return f"nobody wrote {_them(unwritten, size)}"
+            return f"nobody wrote what {'it is' if is_one(which) else 'they are'} made of"
+        return f"nobody wrote {'it' if is_one(which) else 'them'}"
 
     def _brought(self, state: State, unwritten: ByteRanges) -> CarriedValues | None:
         """Return the values that a call brought into some bytes from elsewhere, if one did."""
@@ -350,7 +366,7 @@ class Rows:
         made_by = birth.row if birth.is_by_operator else None
         for place, effect in [o for o in operators if o[0].row != made_by][:2]:
             texts.append(
-                f"{self._places.operator(place.row)} wrote {_part(effect.writes, origin, size)}"
+                f"{self._places.operator(place.row)} wrote {part(effect.writes, origin, size)}"
             )
         if own is not None and not is_of_kernel and own.leaves_out(unwritten):
             texts.append(own.text(unwritten, size, origin))
@@ -379,14 +395,22 @@ class _Stored(Struct, frozen=True):
         self, rule: str, message: str, unwritten: ByteRanges | None = None
     ) -> tuple[Call, Verdict]:
         """Return a violation at the first store, with the unwritten bytes of the storage."""
-        argument = self.argument
+        argument, begin = self.argument, self.argument.offset_bytes
         site = self.effect.stores[0] if unwritten is None else self._at_fault(unwritten)[0]
         return self.call, Verdict(
             rule, "violation", site.op, message,
             method="followed", access="store", arg=argument.name,
-            address_offset=None if unwritten is None else _first(unwritten) - argument.offset_bytes,
+            address_offset=None if unwritten is None else first_byte(unwritten) - begin,
             lanes=None if unwritten is None else unwritten.size // argument.element.bytes,
         )  # fmt: skip
+
+    def facing(self, missing: ByteRanges) -> _Stored:
+        """Return it with the argument of the store at fault for missing bytes of the storage."""
+        args, call = self.effect.args, self.call
+        if len(args) < 2:
+            return self
+        argument = call.tensor(argument_of(call, args, self._at_fault(missing)[0].op))
+        return _Stored(call, argument, self.effect)
 
     def leaves_out(self, missing: ByteRanges) -> bool:
         """Return whether the call is known to store to the storage, and none of some bytes."""
@@ -403,8 +427,8 @@ class _Stored(Struct, frozen=True):
             return f"{kernel} has a store to it that no program reaches"
         is_known = not self.effect.unlisted_writes
         own = self.argument.element.bytes
-        part = _part(stored, origin, own) if is_known else "an unknown part of it"
-        part += f", counted as {self.argument.dtype}" if is_known and own != size else ""
+        written = part(stored, origin, own) if is_known else "an unknown part of it"
+        written += f", counted as {self.argument.dtype}" if is_known and own != size else ""
         site, why = self._at_fault(missing)
         line = next((frame.line for frame in source_stack(site.op)), None)
         is_one = len(sites) == 1 or line is None
@@ -413,7 +437,7 @@ class _Stored(Struct, frozen=True):
         text = _WHY.get(why or "", "").format(its=its, that=that)
         if why == "grid" and stored:
             text += _gap(stored, missing)
-        return f"{kernel} stored {part}{text}"
+        return f"{kernel} stored {written}{text}"
 
     def _at_fault(self, missing: ByteRanges) -> tuple[Storing, Why | None]:
         """Return the store that has most to do with missing bytes, and why it leaves them out.
@@ -427,56 +451,12 @@ class _Stored(Struct, frozen=True):
 
 def _gap(stored: ByteRanges, missing: ByteRanges) -> str:
     """Return why a store has no address of missing bytes, by where they lie."""
-    if _first(missing) >= stored.array[-1, 1]:
+    if first_byte(missing) >= stored.array[-1, 1]:
         return ": its grid or a loop is too small"
-    return ": a tile, stride or step leaves gaps" if _first(missing) > _first(stored) else ""
+    return (
+        ": a tile, stride or step leaves gaps" if first_byte(missing) > first_byte(stored) else ""
+    )
 
 
 def _id_of(identity: str) -> str:
     return sha256(identity.encode()).hexdigest()[:32]
-
-
-def _first(unwritten: ByteRanges) -> int:
-    return next(iter(unwritten))[0]
-
-
-def _elements(unwritten: ByteRanges, offset: int, size: int) -> str:
-    """Return how many elements have one of some bytes, and which."""
-    touched = _touched(unwritten, offset, size)
-    where = _ranges(unwritten, offset, size)
-    return where if len(touched) == 1 else f"{plural(touched.size, 'element')} ({where})"
-
-
-def _touched(listed: ByteRanges, offset: int, size: int) -> ByteRanges:
-    """Return the numbers of the elements that have one of some bytes."""
-    return merged((listed.first - offset) // size, (listed.end - 1 - offset) // size + 1)
-
-
-def _part(written: ByteRanges, origin: int, size: int) -> str:
-    """Return written bytes as elements from an origin on, of the storage if some lie before it."""
-    if written and _first(written) < origin:
-        return f"{_ranges(written, 0, size)} of the whole storage"
-    return f"{_ranges(written, origin, size)} of it"
-
-
-def _ranges(listed: ByteRanges, offset: int, size: int) -> str:
-    """Return ranges of bytes as elements of a tensor: elements 128 to 639."""
-    texts = []
-    touched = _touched(listed, offset, size)
-    for first, end in touched:
-        texts.append(f"{first:,}" if first == end - 1 else f"{first:,} to {end - 1:,}")
-        if len(texts) == 3 and len(touched) > 3:
-            texts.append("…")
-            break
-    if not texts:
-        return "nothing"
-    word = "element" if len(touched) == 1 and " to " not in texts[0] else "elements"
-    return f"{word} {', '.join(texts)}"
-
-
-def _are(unwritten: ByteRanges, size: int) -> str:
-    return "is" if unwritten.size <= size else "are"
-
-
-def _them(unwritten: ByteRanges, size: int) -> str:
-    return "it" if unwritten.size <= size else "them"

@@ -49,7 +49,7 @@ class Places:
         if birth.is_by_operator:
             return self.operator(birth.row)
         if birth.origin in ("unseen", "host"):
-            return "made where kvtrace does not see it"
+            return "code that kvtrace does not see"
         stack_id = self._allocation_stacks.get(birth.row)
         if stack_id is None:
             return "an unnamed operator"  # as its schema says, the allocation lies within one

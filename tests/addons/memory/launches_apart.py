@@ -51,6 +51,27 @@ def copied(x, y, BLOCK: tl.constexpr):
     tl.store(y + lanes, tl.load(x + lanes))
 
 
+@triton.jit
+def multiplied(q, k, out, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.store(out + lanes, tl.load(q + lanes) * tl.load(k + lanes))
+
+
+@triton.jit
+def divided(x, q, k, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    value = tl.load(x + lanes)
+    tl.store(q + lanes, value + 1.0)
+    tl.store(k + lanes, value / 2, mask=lanes < BLOCK - 8)
+
+
+@triton.jit
+def picked(index, x, out, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    places = tl.load(index + lanes) & 7
+    tl.store(out + lanes, tl.load(x + places))
+
+
 def main():
     """Run the launches."""
     index = torch.arange(100, dtype=torch.int32, device="cuda")
@@ -83,6 +104,21 @@ def main():
     part = torch.empty(100, device="cuda")  # by an operator
     part[:99].copy_(x[:99])
     read[(1,)](part, out, BLOCK=128)
+    both = torch.empty(2, 32, device="cuda")  # as the second of two
+    both[0], both[1, :20] = 1, 1
+    multiplied[(1,)](both[0], both[1], out, BLOCK=32)
+    keys = torch.empty(32, 4, device="cuda")  # as the second of two types
+    keys.view(torch.int16)[:16] = 1
+    multiplied[(1,)](keys.view(torch.int16)[:16], keys[16:], out, BLOCK=64)
+    stored = torch.empty(2, 32, device="cuda")  # stored as the second of two
+    divided[(1,)](x, stored[0], stored[1], BLOCK=32)
+    stored.sum()
+    words = torch.empty(100, dtype=torch.int64, device="cuda")  # half of each
+    words.view(torch.int32)[::2] = 1
+    read[(1,)](words, out, BLOCK=128)
+    places = torch.empty(32, dtype=torch.int32, device="cuda")  # of which bits count
+    places[:30] = 1
+    picked[(1,)](places, x, out, BLOCK=32)
     nothing = torch.empty(100, device="cuda")  # by nobody
     read[(1,)](nothing, out, BLOCK=128)
 

@@ -52,7 +52,9 @@ def test_a_kernel_that_drops_what_nobody_wrote_is_proven(tables):
 def test_each_cause_has_a_row_with_the_stores_of_its_launch(rows):
     assert set(rows) == {
         "scattered", "interleaved", "summed by an operator", "mirrored", "in halves",
-        "by an operator", "by nobody", "with gaps", "before a view",
+        "by an operator", "by nobody", "with gaps", "before a view", "as the second of two",
+        "as the second of two types", "stored as the second of two", "half of each",
+        "of which bits count",
     }  # fmt: skip
     assert "scattered_to stored elements 0 to 96, 98 to 99 of it" in rows["scattered"]
 
@@ -67,6 +69,24 @@ def test_what_wrote_the_rest_is_named_in_elements_that_are_read(rows):
     assert ") wrote elements 0 to 98 of it" in rows["by an operator"]
     assert ", torch.copy_ (first called at " in rows["by an operator"]
     assert rows["by nobody"].endswith(", and nothing wrote to it")
+
+
+@pytest.mark.process
+def test_of_two_tensors_in_one_storage_that_is_named_which_the_access_uses(rows, tables):
+    assert rows["as the second of two"].startswith("elements 20 to 31 of k are read")
+    assert rows["as the second of two types"].startswith("elements 0 to 63 of k are read")
+    assert " reads elements 24 to 31 of k, and" in rows["stored as the second of two"]
+    named = [row["arg"] for row in tables["findings"] if " of k are read" in row["message"]]
+    assert named == ["k", "k"]
+
+
+@pytest.mark.process
+def test_bytes_of_elements_are_named_where_others_were_written(rows):
+    assert rows["half of each"].startswith("bytes 4 to 7 of elements 0 to 99 of x are read")
+    assert rows["half of each"].endswith(" wrote bytes 0 to 3 of elements 0 to 99 of it")
+    assert rows["of which bits count"].startswith(
+        "elements 30 to 31 of index are read, and nobody wrote them"
+    )
 
 
 @pytest.mark.process

@@ -39,7 +39,7 @@ def places(tmp_path_factory):
         (Birth("operator", 99), "?"),
         (Birth("allocation", 0), "an unnamed operator"),
         (Birth("allocation", 1), "generated code at model.py:7"),
-        (Birth("unseen"), "made where kvtrace does not see it"),
+        (Birth("unseen"), "code that kvtrace does not see"),
     ],
 )
 def test_a_storage_is_named_by_what_allocated_it_and_where(places, birth, place):
