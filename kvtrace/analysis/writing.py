@@ -96,12 +96,13 @@ def write_report(
         BadSetting: The runs have no such part.
 
     """
-    from kvtrace.converters.report import CONVERTER  # not needed by other conversions
-
     settings = {"max-mb": str(max_mb), "source": "yes" if source else "no"}
     settings |= {name: str(value) for name, value in asdict(part).items() if value}
     settings |= {} if chosen is None else {"kernels": "\n".join(chosen)}
     with _completed(selection, tell, replay, seconds):
+        # Not needed by other conversions; 30 MB that evaluations of large grids need themselves.
+        from kvtrace.converters.report import CONVERTER
+
         return CONVERTER.convert(selection, output, settings)
 
 

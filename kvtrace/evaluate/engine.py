@@ -35,15 +35,17 @@ from kvtrace.evaluate.values import Descriptor, Pointer, Unknown, constant_sum
 from kvtrace.ir import Module
 from kvtrace.ir.integers import wrapped
 from kvtrace.ir.model import once_per_module
-from kvtrace.ir.types import SharedType, TensorType
+from kvtrace.ir.ops import operator_of
+from kvtrace.ir.types import SharedType, TensorType, integer_bits, shape_of
 
 CHUNK_BYTES = 2 << 20
 """The size limit of the kernel's largest tensor over all programs that run at once."""
 
 
 ADDRESSES_ONLY = 64
-"""Factor on the number of programs at once if no data is known: only addresses are computed,
-mostly as vectors."""
+DIVIDED_ADDRESSES = 16
+"""Factors on the number of programs at once if no data is known: only addresses are computed,
+mostly as vectors. Those of kernels that divide blocks of integers are whole arrays of 32 MiB."""
 
 STEP_VALUES = 1 << 14
 STEP_PROGRAMS = 1 << 10
@@ -158,7 +160,8 @@ def _run_programs(
         return line() if known is None else known.once(("range", start, stop), line)
 
     if not _holds_data(launch.arguments):
-        chunk_bytes *= ADDRESSES_ONLY
+        divides = divides_blocks(compiler.module)
+        chunk_bytes *= DIVIDED_ADDRESSES if divides else ADDRESSES_ONLY
     body = compiler.function(compiler.kernel)
     launch.afford(body.least_steps * (programs if launch.in_order else 1), programs)
     if launch.in_order:
@@ -261,6 +264,16 @@ def largest_tensor(module: Module) -> int:
     """Return the bytes of the largest tensor of one program, with 8 bytes per element."""
     types = (value.type for op in module.ops for value in op.results)
     return 8 * max([1, *(t.size for t in types if isinstance(t, TensorType | SharedType))])
+
+
+@once_per_module
+def divides_blocks(module: Module) -> bool:
+    """Return whether a module divides blocks of integers, whose lanes then vary by program."""
+    return any(
+        operator_of(op) in ("//", "%") and shape_of(result.type) and integer_bits(result.type)
+        for op in module.ops
+        for result in op.results
+    )
 
 
 def _bound_parameters(compiler: Compiler, arguments: Sequence[Argument], name: str) -> list[Any]:
