@@ -92,7 +92,8 @@ class Settings:
         tensors: which tensors' contents are kept: `index`, integers of up to 1 MiB that a kernel's
             accesses depend on, at each call's first launch, and at later launches while this takes
             less than 0.5% of the program's time; `int`, all integers, at every launch; `all`, also
-            floats, at each call's first launch; or `none`.
+            floats, at each call's first launch; or `none`. Of a call, the first 64 distinct
+            contents are kept, of up to 64 MiB.
         kernels: kernels to record, by name: globs, separated by commas.
         source: source text that is kept: `used` (also `1`), functions of kernels and of launches
             and what they use from their files, with all other lines blank; `files`, whole files; or

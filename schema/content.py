@@ -9,6 +9,14 @@ from typing import Any, Final, Protocol
 
 from kvtrace.schema.errors import DamagedFile
 
+#: Most distinct contents that are kept of a call, and most bytes of them.
+SETS_A_CALL: Final = 64
+BYTES_A_CALL: Final = 64 << 20
+CONTENTS_LIMIT: Final = (
+    f"only the first {SETS_A_CALL} distinct contents ({BYTES_A_CALL >> 20} MiB) of a call are "
+    "recorded: run fewer steps"
+)
+
 
 class FrameLike(Protocol):
     """One frame of a call stack, as in capture and in `kvtrace.ir`."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kvtrace.schema.content import SETS_A_CALL
 from kvtrace.schema.layout import GLUON, NOT_EVALUATED
 
 if TYPE_CHECKING:
@@ -48,6 +49,11 @@ class CallContents:
 
     launches: int
     sets: tuple[ContentSet, ...]
+
+    @property
+    def is_full(self) -> bool:
+        """No further contents of the call are recorded."""
+        return len(self.sets) >= SETS_A_CALL
 
     @property
     def known(self) -> int:

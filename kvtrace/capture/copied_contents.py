@@ -25,7 +25,7 @@ from kvtrace.capture.device_copies import (
 )
 from kvtrace.capture.host_devices import host_kind, memory_kind
 from kvtrace.capture.launch_copies import Copied, LaunchCopier, LaunchCopies
-from kvtrace.schema.content import content_hash
+from kvtrace.schema.content import BYTES_A_CALL, SETS_A_CALL, content_hash
 
 if TYPE_CHECKING:
     from kvtrace.capture.journal import Journal
@@ -34,10 +34,6 @@ if TYPE_CHECKING:
 #: Largest tensor that is copied, in bytes: with the setting `index`, and with any other.
 SMALL_BYTES: Final = 1 << 20
 LIMIT_BYTES: Final = 256 << 20
-
-#: Most distinct contents that are kept of a call, and most bytes of them.
-SETS_A_CALL: Final = 64
-BYTES_A_CALL: Final = 64 << 20
 
 #: The part of the program's time that copies may take, after an allowance in nanoseconds.
 FRACTION: Final = 0.005

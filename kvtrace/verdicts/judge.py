@@ -24,6 +24,7 @@ from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.ir.asynchronous import ops_of_gpus
 from kvtrace.ir.feeding import feeding, loads_behind
 from kvtrace.recorded_calls.recorded import Call, KnownLaunches
+from kvtrace.schema.content import CONTENTS_LIMIT
 from kvtrace.schema.contents import ContentSet
 from kvtrace.symbolic.expressions import address_expression
 from kvtrace.verdicts.binding import BoundCall, Budget
@@ -484,7 +485,10 @@ def _unknown_for_others(verdict: Verdict, unjudged: int, launches: KnownLaunches
     if len(launches.contents.sets) > _MOST_JUDGED:
         reason = f"have other contents than the first {_MOST_JUDGED} of the call, or none recorded"
     else:
-        reason = "lack recorded contents (set KVTRACE_TENSORS=int)"
+        remedy = (
+            f": {CONTENTS_LIMIT}" if launches.contents.is_full else " (set KVTRACE_TENSORS=int)"
+        )
+        reason = f"lack recorded contents{remedy}"
     return _unknown_like(verdict, f"{unjudged} of {launches.contents.launches} launches {reason}")
 
 

@@ -25,6 +25,7 @@ from kvtrace.addons.memory.rules import DECLARED, READ, RESULT, RULES
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import source_stack
 from kvtrace.metrics.byte_ranges import ByteRanges
+from kvtrace.schema.content import CONTENTS_LIMIT
 from kvtrace.text import plural
 from kvtrace.verdicts.verdict import Verdict, row_of
 
@@ -177,7 +178,10 @@ class Rows:
 
     def _unknown(self, call: Call, place: Place, reason: str) -> _Row:
         """Return the verdict that reads are unknown, for a reason."""
-        effect = self._memory.calls[place.row].effects[place.argument]
+        judged = self._memory.calls[place.row]
+        effect = judged.effects[place.argument]
+        if judged.lacks_contents and "the data of" in reason:
+            reason = f"{reason}: {CONTENTS_LIMIT}"
         op = effect.first_reading_op
         name = call.arguments[argument_of(call, effect.args, op)].name
         return self._row(call, Verdict(

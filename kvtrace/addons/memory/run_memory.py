@@ -8,6 +8,7 @@ from itertools import dropwhile
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kvtrace.addons.memory.carried_values import CarriedValues, Uses, foreign_values
 from kvtrace.addons.memory.effects import StorageEffect, depends_on_contents, effects_of
@@ -123,12 +124,13 @@ _MOST_CONTENTS: Final = 1024
 class JudgedCall(Struct, frozen=True):
     """A unique call and what it does to its storages; `call` is None without IR.
 
-    `elsewhere` as in `CallEffects`.
+    `elsewhere` as in `CallEffects`. `lacks_contents`: of further launches, contents were not kept.
     """
 
     call: Call | None
     storages: tuple[CallStorage, ...]
     elsewhere: bool = False
+    lacks_contents: bool = False
 
     @property
     def effects(self) -> dict[int, StorageEffect]:
@@ -252,8 +254,8 @@ def _judged_launches(
             judged = _judged_call(call, arguments)
         launches |= dict.fromkeys(held.launches, judged)
     if len(launches) < contents.launches:
-        call, _ = known.call(None)
-        return _judged_call(call, arguments), launches
+        judged = _judged_call(known.call(None)[0], arguments)
+        return replace(judged, lacks_contents=contents.is_full), launches
     return first, launches if len(contents.sets) > 1 else {}
 
 

@@ -15,6 +15,7 @@ from kvtrace.capture import copied_contents as limits
 from kvtrace.cli import main
 from kvtrace.clients import replay
 from kvtrace.recorded_calls.reading import calls_of
+from kvtrace.schema import contents
 from kvtrace.schema.contents import contents_of, first_contents
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
@@ -133,7 +134,8 @@ def test_with_tensors_int_every_launch_is_inspected(tmp_path, launch, no_time_bu
 
 
 def test_contents_per_call_are_limited_and_the_excess_is_reported(tmp_path, monkeypatch, launch):
-    monkeypatch.setattr(limits, "SETS_A_CALL", 2)
+    for module in (limits, contents):
+        monkeypatch.setattr(module, "SETS_A_CALL", 2)
     with kvtrace.capture(tmp_path):
         for step in (0, 1, 0, 2, 3, 1):
             launch(torch.full((COUNT,), step))
@@ -141,7 +143,9 @@ def test_contents_per_call_are_limited_and_the_excess_is_reported(tmp_path, monk
     assert "a call has more distinct contents than are recorded" in messages(
         tmp_path, "contents-left-out"
     )[0]  # fmt: skip
-    assert sorted(verdict for verdict, _ in bounds(tmp_path)) == ["proven", "unknown"]
+    (proven, _), (unknown, reason) = sorted(bounds(tmp_path))
+    assert (proven, unknown) == ("proven", "unknown")
+    assert "2 of 6 launches lack recorded contents: only the first 64 distinct contents" in reason
 
 
 @pytest.mark.parametrize(
