@@ -212,13 +212,15 @@ def stays_in_lane(load: Op, call: Call, threads: OpThreads) -> bool:
     """Return whether a loaded value is only used for what its own thread stores in its lane.
 
     The values that other threads load from the same address then do not matter. A loop hands a
-    scalar on to the next trip of the same thread.
+    scalar on to the next trip of the same thread. It may decide whether that thread stores scalars.
     """
     flow = flow_of(call.module)
     leaves = False
 
     def onwards(op: Op, value: Value) -> tuple[Value, ...]:
         nonlocal leaves
+        if threads.is_scalar and op.name in BRANCHES and _is_of_one_thread(op):
+            return ()
         if threads.is_scalar and (op.name in LOOPS or _ends_trip(op)):
             leaves = leaves or value in deciding(op)
             return ()
@@ -245,6 +247,16 @@ def stays_in_lane(load: Op, call: Call, threads: OpThreads) -> bool:
     is_copied = any(flow.copies(operand) for op in call.module.ops for operand in op.results
                  if operand.id in values)  # fmt: skip
     return not leaves and not is_copied
+
+
+def _is_of_one_thread(branch: Op) -> bool:
+    """Return whether a branch matters to the thread alone that stores scalars."""
+    inner = [op for op in branch.walk() if op is not branch]
+    return not branch.results and all(
+        not any(map(_shape, (*op.operands, *op.results)))
+        and (op.name in _LANEWISE_OPS or effect_of(op) == "store" or _ends_trip(op))
+        for op in inner
+    )
 
 
 def _ends_trip(op: Op) -> bool:

@@ -56,6 +56,24 @@ def by_parts(x, n, ROWS: tl.constexpr, BLOCK: tl.constexpr):
         tl.store(x + rows * n + columns, tl.exp(value - highest), columns < n)
 
 
+@triton.jit
+def above(x, out, HOW: tl.constexpr, BLOCK: tl.constexpr):
+    """A scalar decides whether it is stored where it was loaded."""
+    row, columns = tl.program_id(0), tl.arange(0, BLOCK)
+    value = tl.load(x + row)
+    most = 0.0
+    if value > 0.5:
+        tl.store(x + row, value * 0.5)
+        if HOW == "two stores":
+            tl.store(out + row, value)
+        if HOW == "a block":
+            tl.store(out + row * BLOCK + columns, columns.to(tl.float32))
+        if HOW == "a sum":
+            most = tl.sum(tl.load(out + columns))
+    if HOW == "a sum":
+        tl.store(out + row * BLOCK + columns, most + columns)
+
+
 def verdicts(sample):
     return set(answers(compiled(sample, 4)))
 
@@ -83,3 +101,18 @@ def test_a_row_loaded_by_one_loop_and_stored_by_another_is_proven(rows):
         "parts", by_parts, {"x": described(64 * 20), "n": 20}, {"ROWS": rows, "BLOCK": 8}, (8,)
     )
     assert verdicts(sample) == {"proven"}
+
+
+@pytest.mark.parametrize(
+    ("how", "answer"),
+    [
+        ("one store", "proven"),
+        ("two stores", "proven"),
+        ("a block", "unknown"),
+        ("a sum", "unknown"),
+    ],
+)
+def test_what_other_warps_load_may_decide_what_one_thread_stores_alone(how, answer):
+    arguments = {"x": described(8), "out": described(256)}
+    sample = Sample(how, above, arguments, {"HOW": how, "BLOCK": 32}, (8,))
+    assert answer in verdicts(sample) <= {answer, "proven"}
