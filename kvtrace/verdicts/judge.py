@@ -143,6 +143,8 @@ class Judgment:
             if index in numbers:
                 subject = verdict.access or verdict.rule
                 reason = f"it depends on the number{numbers[index]}"
+                if verdict.verdict == "violation":
+                    reason += f" (mend it first; with one such number, {verdict.message})"
                 return verdict.undecided(f"{subject} could not be decided", reason)
         return verdict
 

@@ -369,6 +369,18 @@ def test_no_rule_takes_a_shift_beyond_the_width_for_zero(form, undecided):
     assert all("without a value (a shift by" in verdict.reason for verdict in unknown)
 
 
+def test_a_reason_names_the_violation_that_a_number_without_a_value_hides():
+    def reason_for(elements):
+        x, out = tensor(elements, dtype="i32"), tensor(8, dtype="i32")
+        judged = judge(call(kernels.shifted_by_argument, (1,), x=x, out=out, n=3, amount=40,
+                            FORM="address", BLOCK=8))  # fmt: skip
+        (reason,) = [v.reason for v in judged if (v.rule, v.access) == ("out-of-bounds", "load")]
+        return reason
+
+    assert "load ends 4 bytes past the end of x" in reason_for(4)
+    assert "past the end" not in reason_for(64)
+
+
 @pytest.mark.parametrize(
     ("kernel", "arguments", "beyond", "unrecorded"),
     [
