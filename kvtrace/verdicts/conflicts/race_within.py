@@ -42,7 +42,8 @@ _MOST_ELEMENTS: Final = 1 << 24
 #: Limit of replays per op, of other ops that touch the same byte.
 _MAX_REPLAYS: Final = 4
 
-_WRITTEN: Final = "may depend on values that the launch itself writes"
+_WRITTEN: Final = "may depend on what the launch itself writes to"
+_ORDERING: Final = ": tl.debug_barrier() after its load of that would order both"
 _NO_RACE_REPLAYED: Final = "lanes access the same byte, but no replay showed a race"
 
 
@@ -85,7 +86,7 @@ class EvaluatedLanes(EvaluatedPairs[LanePairs]):
         module, arguments = self._call.module, self._call.arguments
         load_indices = loads_behind(module.ops[index], module)
         loads = {
-            site.op.index
+            site.op.index: argument.name
             for site in memory_sites(module)
             for position, argument in enumerate(arguments)
             if isinstance(argument, TensorArgument)
@@ -93,9 +94,13 @@ class EvaluatedLanes(EvaluatedPairs[LanePairs]):
             and site.op.index in load_indices
             and site.reaches(position)
         }
-        if loads and loads <= feeding_execution(module.ops[index], module):
-            return f"whether it runs {_WRITTEN}"
-        return f"its address {_WRITTEN}" if loads else ""
+        if not loads:
+            return ""
+        is_run = loads.keys() <= feeding_execution(module.ops[index], module)
+        names = ", ".join(sorted(set(loads.values())))
+        if is_run:
+            return f"whether it runs {_WRITTEN} {names}{_ORDERING}"
+        return f"its address {_WRITTEN} {names}"
 
     @cached_property
     def _dependences(self) -> dict[int, str]:

@@ -251,7 +251,7 @@ def test_an_index_that_the_launch_writes_to_proves_nothing():
     assert verdict.verdict == "unknown"
     assert "depends on the contents of x" in verdict.reason  # by formulas, then the evaluation
     assert verdict.reason.endswith(
-        "; evaluated: its address may depend on values that the launch itself writes"
+        "; evaluated: its address may depend on what the launch itself writes to x"
     )
 
 
@@ -268,6 +268,35 @@ def counted(x, y, FORM: tl.constexpr, BLOCK: tl.constexpr):
     tl.store(y + tl.arange(0, BLOCK), count + tl.arange(0, BLOCK))
 
 
+@triton.jit
+def locked_count(lock, out, ORDERED: tl.constexpr, BLOCK: tl.constexpr):
+    """The first program with the lock stores, the others add, as in a layer norm's backward."""
+    lanes = tl.arange(0, BLOCK)
+    total = tl.full((BLOCK,), 1.0, tl.float32)
+    while tl.atomic_cas(lock, 0, 1) == 1:
+        pass
+    count = tl.load(lock + 1)
+    if ORDERED:
+        tl.debug_barrier()
+    if count == 0:
+        tl.atomic_xchg(lock + 1, 1)
+    else:
+        total += tl.load(out + lanes)
+    tl.store(out + lanes, total)
+    tl.debug_barrier()
+    tl.atomic_xchg(lock, 0)
+
+
+@pytest.mark.parametrize(("ordered", "answer"), [(False, "unknown"), (True, "proven")])
+def test_the_barrier_that_a_reason_names_decides_a_count_behind_a_lock(ordered, answer):
+    lock = tensor(2, dtype="i32", data=np.zeros(2, np.int32))
+    made = call(locked_count, (4,), lock=lock, out=tensor(32), ORDERED=ordered, BLOCK=32)
+    verdicts = judge(made, [WITHIN])
+    assert {verdict.verdict for verdict in verdicts} == {answer, "proven"}
+    unknown = [verdict.reason for verdict in verdicts if verdict.verdict == "unknown"]
+    assert all("writes to lock: tl.debug_barrier()" in reason for reason in unknown)
+
+
 @pytest.mark.parametrize("form", ["branch", "masked", "exchanged"])
 def test_a_condition_that_the_launch_writes_is_no_address(form):
     numbers = (np.zeros(1, np.int32), np.zeros(64, np.int32))
@@ -276,7 +305,8 @@ def test_a_condition_that_the_launch_writes_is_no_address(form):
     (unknown,) = (verdict for verdict in verdicts if verdict.verdict != "proven")
     assert unknown.verdict == "unknown"
     assert unknown.reason.endswith(
-        "; evaluated: whether it runs may depend on values that the launch itself writes"
+        "; evaluated: whether it runs may depend on what the launch itself writes to x: "
+        "tl.debug_barrier() after its load of that would order both"
     )
 
 
