@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 from time import thread_time
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 import numpy as np
 from msgspec.structs import replace
@@ -25,6 +25,7 @@ from kvtrace.addons.invariance.batches import (
     worst_comparison,
 )
 from kvtrace.addons.invariance.compared import Comparison
+from kvtrace.addons.invariance.layouts import Orders, Sums, orders_by_shape
 from kvtrace.addons.invariance.output_results import OutputResult, Reason, RowGuard
 from kvtrace.addons.invariance.trees import are_extremes_alone
 from kvtrace.addons.invariance.whole_numbers import kinds_in_order
@@ -69,6 +70,7 @@ def compare_sizes(result: OutputResult, options: Options) -> None:
     if batches_by_tree:
         result.ordered_by = frozenset().union(*map(kinds_in_order, batches_by_tree))
     _note_options(result, compared_calls, options)
+    _note_orders(result, compared_calls, options)
     recorded = {launch.batch.rows for calls in result.compared_calls.values() for launch in calls}
     result.uncompared_size_count = (
         len(recorded) - count_sizes(compared_calls) if compared_calls else 0
@@ -309,6 +311,37 @@ def _note_options(result: OutputResult, launches: Sequence[ComparedCall], option
         text = f"{', '.join(options_by_size)}, which decide the order of sums across lanes"
         result.is_certain_change = True
         _add_reason(result, Reason("size", "data", text, result.source))
+
+
+def _note_orders(result: OutputResult, launches: Sequence[ComparedCall], options: Options) -> None:
+    """Add a reason for sums whose order other blocks of other batch sizes may change.
+
+    The code of a variant decides on threads along a summed axis, and on instructions of products.
+    """
+    calls = [launch.call for launch in launches]
+    by_code = all("orders" in options[id(call)] for call in calls)
+    orders = {
+        id(call): options[id(call)]["orders"] if by_code else orders_by_shape(call.module)
+        for call in calls
+    }
+    kinds: tuple[Sums, ...] = ("reduction", "product")
+    for kind in (kind for kind in kinds if kind in result.ordered_by):
+        by_size: dict[int, set[object]] = {}
+        for launch in launches:
+            of_call = cast("Orders", orders[id(launch.call)])
+            by_size.setdefault(launch.batch.rows, set()).add(of_call[kind])
+        if len({*map(frozenset, by_size.values())}) < 2:
+            continue
+        if by_code and kind == "reduction":
+            text = "other threads hold the blocks of its sums, which decide the order of terms"
+            result.is_certain_change = True
+            _add_reason(result, Reason("size", "data", text, result.source))
+            continue
+        text = "the order of terms in products, which other instructions multiply at another size"
+        if not by_code:
+            text = "the order of terms in blocks of other shapes at another size (record TTGIR)"
+        result.verdict = "unknown" if result.verdict == "proven" else result.verdict
+        _add_reason(result, Reason("unknown", "data", text, result.source))
 
 
 def _smallest_uncompared_size(result: OutputResult) -> int | None:

@@ -12,6 +12,7 @@ from kvtrace.addons.invariance.batches import Batch, ComparedCall
 from kvtrace.addons.invariance.coordinates import Unfollowed, first_row_of, with_leading_axes
 from kvtrace.addons.invariance.determinism import Determinism, determinism_of
 from kvtrace.addons.invariance.kernels import Kernel
+from kvtrace.addons.invariance.layouts import orders_by_ttgir
 from kvtrace.addons.invariance.output_results import (
     DEPENDENCES,
     Invariance,
@@ -27,7 +28,7 @@ from kvtrace.addons.invariance.whole_numbers import kinds_in_order
 from kvtrace.clients.recorded import estimated_costs
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.progress import progress
-from kvtrace.recorded_calls.reading import calls_of, kernels_of_calls
+from kvtrace.recorded_calls.reading import calls_of, kernels_of_calls, stage_artifact
 from kvtrace.recorded_calls.recorded import Call, UnreadyCall
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.trace import Selection
@@ -61,7 +62,11 @@ def invariance_of(
     options_of_calls: Options = {}
     costs: dict[str, float] = {}
     for run in selection.runs:
-        options_by_call = kernels_of_calls(selection.trace, run, ORDERING)
+        options_by_call = kernels_of_calls(selection.trace, run, (*ORDERING, "stages"))
+        for kernel_row in {id(row): row for row in options_by_call.values()}.values():
+            ttgir = selection.trace.artifact(stage_artifact(kernel_row, "ttgir"))
+            if ttgir is not None:
+                kernel_row["orders"] = orders_by_ttgir(ttgir.decode(errors="replace"))
         run_costs = estimated_costs(selection.trace, run)
         for call in calls_of(selection.trace, run):
             if kernels and call.kernel not in kernels:
