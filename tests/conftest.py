@@ -96,6 +96,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> None:
     for function in list(vars(before).values()) if before is not None else ():
         if hasattr(function, "cache_clear") and function.__module__ == before.__name__:
             function.cache_clear()
+    if hasattr(item.config, "workerinput"):
+        # The main process counts reports and tests that are left out; a worker prints nothing.
+        item.config.pluginmanager.get_plugin("terminalreporter").stats.clear()
     gc.collect()
     gc.freeze()
     if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
