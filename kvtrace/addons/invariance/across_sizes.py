@@ -103,7 +103,9 @@ def compare_sizes(result: OutputResult, options: Options) -> None:
     if result.witness is not None:
         result.verdict = "violation"
     elif result.verdict == "depends" and not _is_difference_seen(
-        result, rounds=any(map(_computes_floats, batches_by_tree))
+        result,
+        rounds=any(map(_computes_floats, batches_by_tree))
+        and not are_extremes_alone(batches_by_tree),
     ):
         result.verdict = "unknown"
 
@@ -360,7 +362,8 @@ def _computes_floats(tree: Tree) -> bool:
 def _is_difference_seen(result: OutputResult, *, rounds: bool) -> bool:
     """Return whether the verdict "depends" has evidence: trees that differ, or a certain reason.
 
-    Trees count only if they compute with floats (`rounds`), as sums of integers have no order, and
+    Trees count only if they compute with floats that round (`rounds`), as sums of integers have no
+    order, nor maxima, which a padding below all numbers leaves, and
     if all other reasons are followed or both trees have the same parts in another order. A size in
     the value counts, and so do atomic updates in free order.
     """

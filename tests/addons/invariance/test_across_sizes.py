@@ -87,3 +87,27 @@ def test_padding_shows_where_a_row_has_nothing_but_nans(judged: Judged) -> None:
     assert output.witness is not None
     assert output.witness.values == ("nan", "-inf")
     assert output.witness.first == "1 rows of NaNs"
+
+
+@triton.jit
+def filled(x, y, N, FILL: tl.constexpr, B: tl.constexpr):
+    row, largest = tl.program_id(0), FILL
+    for begin in range(0, N, B):
+        at = begin + tl.arange(0, B)
+        values = tl.load(x + row * N + at, mask=at < N, other=FILL)
+        largest = tl.maximum(largest, tl.max(values, 0))
+    tl.store(y + row, largest)
+
+
+@pytest.mark.parametrize(("fill", "verdict"), [(-1e38, "unknown"), (-float("inf"), "proven")])
+def test_padding_below_all_numbers_is_no_difference(
+    judged: Judged, fill: float, verdict: str
+) -> None:
+    def launch() -> None:
+        for rows in (3, 9):
+            x, y = tensor(rows, 48, seed=1), tensor(rows, seed=2)
+            filled[(rows,)](x, y, 48, FILL=fill, B=16 if rows < 8 else 32)
+
+    (output,) = judged(launch).outputs
+
+    assert output.verdict == verdict
