@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.tables import scratch
+from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
     from kvtrace.converters.diff.snapshot import Snapshot
@@ -85,13 +86,15 @@ def differing_inputs(
 ) -> Iterator[str]:
     """Yield how inputs of matched kernels differ, as "recorded contents of x_ptr of add differ".
 
-    An argument that one side did not record is not compared, nor where tensors of other shapes,
-    strides or storages begin.
+    An argument that one side did not record is not compared, nor one that a kernel only writes, as
+    of `torch.empty`, nor where tensors of other shapes, strides or storages begin.
     """
     for old_key, key in matched:
         old, new = before.inputs.contents.get(old_key, {}), after.inputs.contents.get(key, {})
-        for name in sorted(old):
-            if new.get(name, old[name]) != old[name]:
+        differing = [name for name in sorted(old) if new.get(name, old[name]) != old[name]]
+        unread = _unread(before, old_key) & _unread(after, key) if differing else set()
+        for name in differing:
+            if name not in unread:
                 yield f"recorded contents of {name} of {key.name} differ"
     for old_key, key in matched:
         views, new_views = before.inputs.views.get(old_key, {}), after.inputs.views.get(key, {})
@@ -104,3 +107,26 @@ def differing_inputs(
                     f"{name} of {key.name} begins at byte {new_begin} of its storage, "
                     f"at {begin} before"
                 )
+
+
+def _unread(side: "Snapshot", key: KernelKey) -> set[str]:
+    """Return the names of arguments that no variant of a kernel reads, by its TTIR."""
+    from kvtrace.ir import parse
+    from kvtrace.ir.memory_sites import memory_sites
+
+    unread: list[set[str]] = []
+    for variant in side.kernels.get(key, []):
+        text = side.text(variant.stages.get("ttir_generic"))
+        try:
+            module = parse(text or "")
+        except KvtraceError:
+            return set()
+        reading = [site for site in memory_sites(module) if site.kind != "store"]
+        unread.append(
+            {
+                value.name.lstrip("%")
+                for position, value in enumerate(module.main.arguments)
+                if not any(site.reaches(position) for site in reading)
+            }
+        )
+    return set.intersection(*unread) if unread else set()

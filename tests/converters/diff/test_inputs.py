@@ -32,6 +32,42 @@ def test_results_are_the_same_only_of_inputs_that_do_not_differ(before, after, w
         assert f"recorded contents of {name} of scale differ" in results.evidence
 
 
+COPY = """"builtin.module"() ({
+  "tt.func"() <{function_type = (!tt.ptr<f32>, !tt.ptr<f32>) -> (), sym_name = "scale"}> ({
+  ^bb0(%x_ptr: !tt.ptr<f32>, %y_ptr: !tt.ptr<f32>):
+    %0 = "tt.load"(%x_ptr) : (!tt.ptr<f32>) -> f32
+    "tt.store"(%y_ptr, %0) : (!tt.ptr<f32>, f32) -> ()
+    "tt.return"() : () -> ()
+  }) : () -> ()
+}) : () -> ()
+"""
+READ = '    %1 = "tt.load"(%y_ptr) : (!tt.ptr<f32>) -> f32\n'
+ADDED = '    %1 = "tt.atomic_rmw"(%y_ptr, %0) : (!tt.ptr<f32>, f32) -> f32\n'
+
+
+@pytest.mark.parametrize(
+    ("more", "before", "after", "word"),
+    [
+        ("", [(0, "a"), (1, "b")], [(0, "a"), (1, "c")], "yes"),
+        ("", [(0, "a"), (1, "b")], [(0, "c"), (1, "b")], "not known"),
+        (READ, [(0, "a"), (1, "b")], [(0, "a"), (1, "c")], "not known"),
+        (ADDED, [(0, "a"), (1, "b")], [(0, "a"), (1, "c")], "not known"),
+        (READ, [(0, "a"), (1, "b")], [(0, "a"), (1, "b")], "yes"),
+    ],
+)
+def test_contents_of_an_output_that_is_only_written_are_no_input(
+    more, before, after, word, tmp_path
+):
+    code = COPY.replace('    "tt.return"', f'{more}    "tt.return"')
+    kernel = replace(SCALE, later={"ttir_generic": code})
+    sides = [
+        write_trace(tmp_path / name, [kernel], contents=contents)
+        for name, contents in (("a", before), ("b", after))
+    ]
+
+    assert compare(*sides).answers[1].word == word
+
+
 @pytest.mark.parametrize(
     ("before", "after", "moved"),
     [([0], [4], (4, 0)), ([0, 4], [0, 8], (8, 4)), ([0, 4], [4, 0], None), ([0], [0, 4], None)],
