@@ -142,8 +142,12 @@ class LaunchPositions:
 
     def _with_bases(self, made: ast.ClassDef) -> set[str]:
         """Return a class with its bases of this text, which may list it."""
-        defined = {node.name for node in ast.walk(self.tree) if isinstance(node, ast.ClassDef)}
-        return {made.name, *({n for base in made.bases for n in _objects(base)} & defined)}
+        return {made.name, *({n for base in made.bases for n in _objects(base)} & self._defined)}
+
+    @cached_property
+    def _defined(self) -> set[str]:
+        """The names of the text's classes."""
+        return {node.name for node in ast.walk(self.tree) if isinstance(node, ast.ClassDef)}
 
     @cached_property
     def _effects(self) -> dict[str, set[str]]:
