@@ -255,22 +255,26 @@ class Use(NamedTuple):
         """Return whether each element that the load reads comes there."""
         place, places = self.sink.place, [boxing.of_call(s.term) for s in places_in(access)]
         reached = place.active if isinstance(place, Access) else place.reached
-        if (
-            sum(part.element_bytes for part in _certain_parts(access, boxing))
-            < access.element_bytes
-        ):
+        parts = _certain_parts(access, boxing)
+        if sum(part.element_bytes for part in parts) < access.element_bytes:
             return False
+        is_after = set(place.loops).isdisjoint(access.loops)
         return set(reached.conjuncts()) <= set(access.active.conjuncts()) and any(
             at is not None and is_whole and lanes is TRUE and len(set(at)) == len(at)
-            and all(map(_is_any, at, places))
+            and all(_is_any(*pair, is_after=is_after) for pair in zip(at, places, strict=True))
             for at, lanes, is_whole in self.cases
         )  # fmt: skip
 
 
-def _is_any(term: Term, place: Term) -> bool:
-    """Return whether a term is a symbol with the range of another one."""
-    is_symbol = isinstance(_only_atom(term), Symbol)
-    return term == place or (is_symbol and (term.low, term.high) == (place.low, place.high))
+def _is_any(term: Term, place: Term, *, is_after: bool) -> bool:
+    """Return whether a term is a symbol with the range of another one, or with a wider range.
+
+    That is an earlier trip: `is_after` the loop, any of those in which the load is active.
+    """
+    if term == place or not isinstance(_only_atom(term), Symbol):
+        return term == place
+    is_wider = term.low <= place.low and place.high <= term.high
+    return is_wider and (is_after or (term.low, term.high) == (place.low, place.high))
 
 
 def _only_atom(term: Term) -> Atom | None:

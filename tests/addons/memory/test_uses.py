@@ -292,10 +292,11 @@ def test_what_follows_the_last_node_of_a_list_is_not_surely_used(nodes, n):
         {"following": following, "values": torch.ones(8), "out": torch.ones(1), "n": n},
         {"END": -1},
     )  # fmt: skip
-    for source in effects_of(call).storages[:2]:
-        used, _, _ = used_effect(Boxing(call), source)
-
-        assert not used.reads & ByteRanges.of(4 * 7, 4 * 8)
+    of_following, of_values = (
+        used_effect(Boxing(call), source)[0] for source in effects_of(call).storages[:2]
+    )
+    assert not of_following.reads & elements((7, 8))
+    assert not of_values.reads - elements(*((node, node + 1) for node in (0, *nodes)))
 
 
 @pytest.mark.parametrize(
@@ -347,3 +348,25 @@ def test_of_elements_that_are_read_at_once_those_count_of_which_bits_are_taken(
         )
         for bytes_ in (surely, perhaps)
     )
+
+
+@pytest.mark.parametrize(("summed", "slots"), [(True, (0, 6, 7)), (False, ())])
+def test_sums_over_trips_use_all_that_they_read_also_where_addresses_wrap(summed, slots):
+    arguments = {"x": torch.ones(128), "out": torch.ones(16), "n": 3}
+    constants = {"SLOTS": 8, "SUMMED": summed, "BLOCK": 16}
+    call = call_of(use_kernels.window_of_ring, (1,), arguments, constants)
+    source = next(effect for effect in effects_of(call).storages if effect.args == (0,))
+
+    used, perhaps = used_reads(call, source)
+    assert used == elements(*((16 * slot, 16 * slot + 16) for slot in slots))
+    assert perhaps == elements((0, 16), (96, 128))
+
+
+def test_sums_over_trips_of_a_least_number_use_all_that_they_read():
+    arguments = {"x": torch.ones(64 * 64), "out": torch.ones(64), "n": 64}
+    call = call_of(use_kernels.tiles_past_diagonal, (4,), arguments, {"BLOCK": 16})
+    source = next(effect for effect in effects_of(call).storages if effect.args == (0,))
+
+    used, perhaps = used_reads(call, source)
+    assert used == perhaps == source.reads
+    assert used.size == 4 * 16 * 16 * (2 + 3 + 4 + 4)

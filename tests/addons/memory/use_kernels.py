@@ -63,3 +63,24 @@ def pairs(x, bits, out, n, TAKEN: tl.constexpr, BLOCK: tl.constexpr):
     else:
         taken = pair.to(tl.float32)
     tl.store(out + lanes, taken, mask=lanes < n)
+
+
+@triton.jit
+def window_of_ring(x, out, n, SLOTS: tl.constexpr, SUMMED: tl.constexpr, BLOCK: tl.constexpr):
+    """Sums the last n slots of a ring, backward and around its end, or keeps the first of them."""
+    lanes = tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for trip in range(n):
+        slot = tl.load(x + (SLOTS - trip) % SLOTS * BLOCK + lanes)
+        total += slot if SUMMED else tl.where(trip < 1, slot, 0.0)
+    tl.store(out + lanes, total)
+
+
+@triton.jit
+def tiles_past_diagonal(x, out, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for tile in range(tl.minimum(tl.program_id(0) + 2, n // BLOCK)):
+        column = tile * BLOCK + tl.arange(0, BLOCK)
+        total += tl.sum(tl.load(x + row[:, None] * n + column[None, :]), 1)
+    tl.store(out + row, total)
