@@ -1,8 +1,9 @@
 """Floats that no integer of a conversion's type is near, and whose conversion reaches memory.
 
 The result of converting a NaN, an infinity or a float out of range is not specified: devices and
-compilers give different integers. It reaches memory if a program stores other bytes when the result
-is changed, by a bit, to 0 or to an end of its range: an integer that is masked off does no harm.
+compilers give different integers. It reaches memory if a program stores other bytes, or at another
+address, when the result is changed, by a bit, to 0 or to an end of its range: an integer that is
+masked off does no harm.
 """
 
 from __future__ import annotations
@@ -19,9 +20,16 @@ from kvtrace.evaluate.dialects.arith_casts import integers_of
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.registry import Step
 from kvtrace.evaluate.types import value_type
-from kvtrace.evaluate.values import Unknown, to_array
+from kvtrace.evaluate.values import (
+    Pointer,
+    PointerChoice,
+    Unknown,
+    offset_array,
+    pointers_in,
+    to_array,
+)
 from kvtrace.ir import Op
-from kvtrace.ir.ops import WRITING, mask_of
+from kvtrace.ir.ops import WRITING, address_of, effect_of, mask_of
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.replaying import run, witness_at
 from kvtrace.verdicts.verdict import Witness
@@ -139,6 +147,9 @@ class _ConversionRecorder(Instrument):
             numbers = stored_numbers(op, values)
             if numbers is not None:
                 self.stored.append(numbers.tobytes())
+                self.stored += [
+                    offsets.tobytes() for offsets in _written_offsets(op, numbers, values)
+                ]
             step(values, scope)
 
         return recorded
@@ -155,6 +166,24 @@ def stored_numbers(op: Op, values: list[Any]) -> Any:
         return numbers
     is_active = np.asarray(to_array(active, value_type(mask.type)))
     return np.where(is_active, numbers, np.zeros_like(numbers))
+
+
+def _written_offsets(op: Op, numbers: Any, values: list[Any]) -> list[Any]:
+    """Return the byte offsets at which an op writes, of each pointer that its address may be.
+
+    They are -1 in lanes that are masked off, or add nothing: an atomic with 0, wherever it is.
+    """
+    address, mask = address_of(op), mask_of(op)
+    if not isinstance(values[address.id], Pointer | PointerChoice):
+        return []
+    active = True if mask is None else to_array(values[mask.id], value_type(mask.type))
+    changing = np.asarray(active) & ((numbers != 0) | (effect_of(op) != "atomic"))
+    rank = len(value_type(address.type).shape) + 1
+    return [
+        np.where(changing, offset_array(pointer.offset, rank), -1)
+        for pointer in pointers_in(values[address.id])
+        if not isinstance(pointer.offset, Unknown)
+    ]
 
 
 def _by_program(marks: Any) -> Any:

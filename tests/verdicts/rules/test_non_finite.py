@@ -183,6 +183,46 @@ def test_lanes_that_are_not_stored_are_no_finding_nor_the_witness():
 
 
 @triton.jit
+def scattered(x, out, KIND: tl.constexpr):
+    lanes = tl.arange(0, 16)
+    value = tl.load(x + lanes)
+    place = value.to(tl.int32) & 3
+    is_number = tl.abs(value) < 100
+    if KIND == "stored at":
+        tl.store(out + place, 1)
+    elif KIND == "added at":
+        tl.atomic_add(out + place, 1)
+    elif KIND == "greatest at":
+        tl.atomic_max(out + place, 1)
+    elif KIND == "masked":
+        tl.atomic_add(out + place, 1, mask=is_number)
+    elif KIND == "adds nothing":
+        tl.atomic_add(out + place, is_number.to(tl.int32))
+    else:
+        tl.store(out + tl.where(is_number, place, 0), 1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "count"),
+    [
+        ("stored at", 1),
+        ("added at", 1),
+        ("greatest at", 1),
+        ("masked", 0),
+        ("adds nothing", 0),
+        ("chosen", 0),
+    ],
+)
+@pytest.mark.parametrize("number", [np.nan, -np.inf, 1e10])
+def test_a_lost_float_that_decides_where_something_is_written_is_found(kind, count, number):
+    x = floats(16, data=[1.0] * 5 + [number] + [2.0] * 10)
+
+    found = judge(call(scattered, (1,), x=x, out=tensor(4, dtype="i32"), KIND=kind), RULES)
+
+    assert [verdict.lane for verdict in found] == [(5,)] * count
+
+
+@triton.jit
 def rounded(table, out, factor, LOADS: tl.constexpr):
     lanes = tl.arange(0, 8)
     steps = lanes + tl.load(table + lanes) if LOADS else lanes
