@@ -51,6 +51,7 @@ from kvtrace.ir.types import FloatType, element_of, integer_bits, is_pointer, sh
 from kvtrace.ir.updates import positions_of
 from kvtrace.symbolic.conditions import TRUE, Condition, Opaque, at_least, conjunction
 from kvtrace.symbolic.hashes import hashes_read_by, is_mixed
+from kvtrace.symbolic.meanings.arith import with_unsigned_contents
 from kvtrace.symbolic.meanings.tt_shape import lanes_of, source_indices
 from kvtrace.symbolic.summary import (
     Access,
@@ -382,6 +383,7 @@ class _UseSearch:
             difference = self._difference(value) if shows_below_zero(op) else None
             low, source = (low, source) if difference is None else (0, source or difference)
             high = (1 << bits) - 1
+            term = with_unsigned_contents(term, bits) if purpose == "part" else term
         if source is None or (low <= term.low and term.high <= high):
             return
         fits = conjunction((at_least(term, low), at_least(high - term)))

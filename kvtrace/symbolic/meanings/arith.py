@@ -15,7 +15,7 @@ from kvtrace.symbolic.conditions import FALSE, TRUE, Condition, at_least, equal,
 from kvtrace.symbolic.functions import choice, maximum, minimum, quotient, remainder
 from kvtrace.symbolic.meanings import meaning
 from kvtrace.symbolic.meanings.merging import chosen
-from kvtrace.symbolic.terms import Term, as_term
+from kvtrace.symbolic.terms import Term, as_term, signed_range
 
 if TYPE_CHECKING:
     from kvtrace.ir import Op
@@ -33,6 +33,18 @@ RULES: Final[dict[str, _Binary]] = {}
 def unsigned(term: Term, bits: int) -> Term:
     """Return the unsigned integer with the same bits as an integer of a width."""
     return wrapped(term, bits, signed=False)
+
+
+def with_unsigned_contents(term: Term, bits: int) -> Term:
+    """Return a term whose integers of `bits` bits from memory are read as unsigned.
+
+    Not so those that only select which element is read.
+    """
+    contents = term.symbols("content")
+    selecting = {inner for each in contents for at in each.at for inner in at.symbols("content")}
+    low = signed_range(bits)[0]
+    read = (each for each in contents if each.low == low and each not in selecting)
+    return term.substitute({each: unsigned(each.term, bits) for each in read})
 
 
 def signed(term: Term, bits: int) -> Term:

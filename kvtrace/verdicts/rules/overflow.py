@@ -15,8 +15,9 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import numpy as np
 from msgspec.structs import replace
 
 from kvtrace.evaluate import ScalarArgument
@@ -28,7 +29,7 @@ from kvtrace.ir.ops import COMBINING, SPREADING, effect_of, mask_of, operator_of
 from kvtrace.ir.types import integer_bits
 from kvtrace.symbolic.conditions import Opaque, in_order
 from kvtrace.symbolic.expressions import operation_expression
-from kvtrace.symbolic.hashes import hashing_ops, is_hash, recurring_hashes
+from kvtrace.symbolic.hashes import is_hash, recurring_hashes
 from kvtrace.symbolic.prover import Decision, Given, Proven, Refuted, follows
 from kvtrace.symbolic.summary import Access, Arithmetic
 from kvtrace.symbolic.terms import Symbol, Term, signed_range
@@ -288,18 +289,25 @@ def _own_casts(module: Module) -> Sequence[tuple[Access, Op]]:
 def _judge_cast(bound: BoundCall, access: Access, cast: Op) -> Verdict | None:
     """Return the violation of a store's cast, None on bits and hashes, of which a part is meant."""
     tensor = None if access.argument is None else bound.call.tensor(access.argument)
-    is_signed = tensor is not None and tensor.dtype in ("i8", "i16", "i32")
+    dtype = "" if tensor is None else tensor.dtype
+    is_signed, is_unsigned = dtype in ("i8", "i16", "i32"), dtype in ("u8", "u16", "u32")
     module = bound.call.module
     feeders = feeding_values(cast.operands, module)
-    hashes = recurring_hashes(module) if is_signed else hashing_ops(module)
-    if not hashes.isdisjoint(feeders) or any(
+    carried = frozenset[int]() if is_signed else recurring_hashes(module)
+    if not carried.isdisjoint(feeders) or any(
         is_hash(op) or (operator_of(op) in _BITWISE and integer_bits(op.results[0].type) != 1)
         for op in map(module.ops.__getitem__, feeders)
     ):
         return None
     bits = integer_bits(cast.results[0].type) or 64
-    low, high = -1 << (bits - 1), (1 << (bits - is_signed)) - 1  # -1 is all ones without a sign
-    test, mask = lambda numbers: (numbers < low) | (numbers > high), mask_of(access.op)
+    low, high = -1 << (bits - 1), (1 << (bits - is_signed)) - 1
+    least = 0 if is_unsigned else low
+    may_be = (-1,) if is_unsigned else ()  # all bits are set
+
+    def test(numbers: Any) -> Any:
+        return ((numbers < least) | (numbers > high)) & ~np.isin(numbers, may_be)
+
+    mask = mask_of(access.op)
     make_watch = partial(ValueWatch, cast, cast.operand("source"), test, mask)
     watch, method, _ = watched(bound, make_watch, None, contents="all")
     if watch.witness is None:

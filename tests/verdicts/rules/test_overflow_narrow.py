@@ -24,6 +24,27 @@ def weighed(x, out, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def halved_twice(x, out, n, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    first, other = tl.load(x + lanes), tl.load(x + lanes + BLOCK)
+    tl.store(out + lanes, ((first >> 1) + other + (other >> 1)) >> 1, mask=lanes < n)
+
+
+@triton.jit
+def divided_twice(x, out, n, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    first, other = tl.load(x + lanes), tl.load(x + lanes + BLOCK)
+    tl.store(out + lanes, (first // 2 + other + other // 2) // 2, mask=lanes < n)
+
+
+@triton.jit
+def fits_just(x, out, n, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    half, other = tl.load(x + lanes) >> 1, tl.load(x + lanes + BLOCK)
+    tl.store(out + lanes, (half + other) >> 1, mask=lanes < n)
+
+
+@triton.jit
 def reduced_by(x, out, n, BLOCK: tl.constexpr):
     lanes = tl.arange(0, BLOCK)
     rest = (tl.load(x + lanes) + tl.load(x + lanes + BLOCK)) % 100
@@ -54,13 +75,17 @@ def of_narrow(kernel, dtype, n=64):
 
 
 @pytest.mark.parametrize("dtype", ["u8", "u16"])
-@pytest.mark.parametrize("kernel", [halved, weighed, reduced_by], ids=lambda k: k.fn.__name__)
+@pytest.mark.parametrize(
+    "kernel",
+    [halved, weighed, halved_twice, divided_twice, reduced_by],
+    ids=lambda k: k.fn.__name__,
+)
 def test_upper_bits_of_a_narrow_sum_that_wraps_are_wrong(kernel, dtype):
     assert "violation" in of_narrow(kernel, dtype)
     assert of_narrow(kernel, dtype, n=1) <= {"proven"}  # the others are not stored
 
 
-@pytest.mark.parametrize("kernel", [halved_wide, low_bits], ids=lambda k: k.fn.__name__)
+@pytest.mark.parametrize("kernel", [halved_wide, low_bits, fits_just], ids=lambda k: k.fn.__name__)
 def test_bits_that_a_sum_has_may_be_stored(kernel):
     assert of_narrow(kernel, "u8") <= {"proven"}
 
@@ -98,6 +123,13 @@ def cut(x, out, n, FORM: tl.constexpr, BLOCK: tl.constexpr):
         tl.store(out + lanes, numbers * 1000 % 128, mask=lanes < n)
     elif FORM == "hash":
         tl.store(out + lanes, numbers * 1103515245 + 12345, mask=lanes < n)
+    elif FORM == "below":
+        tl.store(out + lanes, lanes - n, mask=lanes < n)
+    elif FORM == "digits":
+        digits = tl.zeros((), tl.int32)
+        for _ in range(n):
+            digits = digits * 3 + 1
+        tl.store(out, digits)
     elif FORM == "random":
         tl.store(out + lanes, tl.randint(7, lanes), mask=lanes < n)
 
@@ -120,6 +152,10 @@ def cut_message(form, dtype="i8", n=50, source="i32", data=True):
         ("running sum", {"dtype": "u8"}, 275, 19, ()),
         ("one for all", {}, 200, -56, ()),
         ("lane", {"data": False}, 128, -128, (32,)),
+        ("below", {"data": False, "dtype": "u8"}, -50, 206, (0,)),
+        ("below", {"data": False, "dtype": "u8", "n": 2}, -2, 254, (0,)),
+        ("scaled", {"dtype": "u8"}, 270, 14, (18,)),
+        ("digits", {"data": False, "n": 6}, 364, 108, ()),
         ("as it is", {"dtype": "i32", "source": "i64"}, "2,147,483,648", "-2,147,483,648", (16,)),
     ],
 )
@@ -146,3 +182,7 @@ def test_what_is_stored_decides_whether_a_cast_loses_bits():
     assert cut_message("as it is", dtype="u8") == []
     assert cut_message("as it is", dtype="i16") == []
     assert cut_message("as it is", data=False) == []  # not judged
+    assert cut_message("below", dtype="u8", n=1, data=False) == []  # -1 has all bits
+    assert cut_message("below", n=50, data=False) == []
+    assert cut_message("digits", n=5, data=False) == []
+    assert cut_message("digits", dtype="u8", n=6, data=False) == []  # a hash
