@@ -191,14 +191,15 @@ def _is_intended(op: Op, module: Module) -> bool:
         return () if is_read else flow.sources(value)
 
     for value in backward(op.operands, before):
-        if isinstance(value.owner, Op) and value.owner.name in READING and _is_narrow_float(value):
+        is_read = isinstance(value.owner, Op) and value.owner.name in READING
+        if is_read and value_type(value.type).element == target:
             return True
     reached = forward(flow, op.results, lambda user, _: user.results)
     for user in module.ops:
         if any(value.id in reached for value in user.operands):
             if user.name in _DOTS and any(map(_is_narrow_float, user.operands[:2])):
                 return True
-            if user.name in WRITING and _holds_narrow(address_of(user)):
+            if user.name in WRITING and value_type(address_of(user).type).element == target:
                 return True
     return False
 

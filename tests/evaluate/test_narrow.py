@@ -205,6 +205,8 @@ def test_rounding_to_a_type_of_no_tensor_is_found():
         (torch.float32, torch.float32, torch.float32, 1),
         (torch.float32, torch.bfloat16, torch.bfloat16, 0),
         (torch.bfloat16, torch.bfloat16, torch.float32, 0),
+        (torch.float16, torch.bfloat16, torch.float32, 1),
+        (torch.float32, torch.bfloat16, torch.float16, 1),
     ],
 )
 def test_rounding_is_intended_if_its_source_or_result_has_the_type(x, w, out, found):
