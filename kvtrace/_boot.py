@@ -233,7 +233,7 @@ def _find_backends() -> None:
 
 
 def _spec_of_imported(module: "ModuleType") -> "ModuleSpec":
-    """Return a spec for a module that was imported while its finder ran: importing returns it.
+    """Return a spec whose import gives back `module`, which was imported while its finder ran.
 
     Python uses a module's `__spec__` instead of the finder's result, so it is set to this spec
     until the module is loaded.

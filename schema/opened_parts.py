@@ -228,7 +228,7 @@ def _refuse_swollen_texts(
 ) -> None:
     """Raise ValueError if the texts or lists in columns of a small file would expand enormously.
 
-    They are stored once for all rows that have them, so if there could be too many, they are
+    Equal values are stored once. If all rows that have them could exceed the bound, they are
     decoded, a few rows at a time.
     """
     file_bytes, metadata = identity[2], footer.metadata

@@ -50,7 +50,7 @@ class Run:
     sealed: bool = False
 
     @property
-    def has_gaps(self) -> bool:
+    def has_all_times(self) -> bool:
         """Every execution was recorded with times, so that a gap between two is idle time."""
         return not (self.has_weights or self.has_total_times or self.has_collectives_alone)
 

@@ -162,7 +162,7 @@ class SampledExecutions:
         launch, graph, record = (_array(rows, n) for n in ("launch_seq", "graph_id", "record"))
         of_launch = pc.and_(pc.is_valid(launch), pc.is_null(graph))
         chosen = are_chosen(pc.if_else(of_launch, launch, record), self._one_in)
-        # The launch of a kind's first execution may not be recorded, and then has no row.
+        # A key's first execution is kept, but perhaps not its launch: then it names none.
         launch = pc.if_else(pc.or_(pc.invert(of_launch), chosen), launch, _NOTHING)
         rows = rows.set_column(rows.schema.get_field_index("launch_seq"), "launch_seq", launch)
         return self._sampler.recorded(rows, self._keys_of(rows), chosen)

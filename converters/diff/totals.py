@@ -27,7 +27,7 @@ from kvtrace.schema.trace import Run
 
 
 def prepare(database: duckdb.DuckDBPyConnection, members: pa.Table, calls: pa.Table) -> None:
-    """Create the table `place` of unique calls, with a number, a variant and hashes each.
+    """Number the unique calls: the table `place`, with a variant and two hashes each.
 
     `members` has the variant (column `grouped`) of each run and kernel_id.
     """

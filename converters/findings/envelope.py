@@ -166,8 +166,8 @@ def gravity(row: EnvelopeRow) -> tuple[int, float]:
 def different_rows(rows: Iterable[EnvelopeRow]) -> list[list[EnvelopeRow]]:
     """Return rows that say different things, the gravest first, each with those that say the same.
 
-    What is bad as recorded is the same for all quantities; so is what is unknown of quantities
-    that were always equal.
+    Rows say the same if bad at the recorded sizes for one reason, or unknown in quantities that
+    were always equal.
     """
     groups: list[list[EnvelopeRow]] = []
     for row in sorted(rows, key=lambda row: (*gravity(row), (row.low or 0) - (row.high or 0))):

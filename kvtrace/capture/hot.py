@@ -54,12 +54,12 @@ class Recorder(Protocol):
     def wrap_choosing(
         self, function: Callable[..., Any], adapter: Adapter, uncommon: Callable[..., Any], /
     ) -> Callable[..., Any]:
-        """Return a recording `run(self, *args, stream)`, which launches by one of `self.launchers`.
+        """Return a recording `run(self, *args, stream)` of an autotuned kernel of Inductor.
 
-        The only launcher is recorded as the kernel, and (0, 0, 0) as the grid, which launcher and
-        arguments determine; while there are several launchers, nothing is recorded. Calls with
-        other keyword arguments, and of kernels that the adapter sets apart, call `uncommon` instead
-        of `function`.
+        While it has several `launchers`, nothing is recorded; then the one left is the kernel, and
+        (0, 0, 0) the grid, which launcher and arguments determine. Calls with other keyword
+        arguments, and of kernels that the adapter sets apart, call `uncommon` instead of
+        `function`.
         """
 
     def wrap_getitem(self, function: Callable[..., Any], adapter: Adapter, /) -> Callable[..., Any]:

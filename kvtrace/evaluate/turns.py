@@ -165,7 +165,7 @@ class Turns:
 
 
 def let_others_run(op: Op, scope: Scope, pointer: Any, element_bytes: int) -> None:
-    """Let other programs run before an atomic op that only repeats what its program has read."""
+    """Let other programs run before an atomic op if it would read again what it read last."""
     turns = scope.launch.turns
     if turns is None or not isinstance(pointer, Pointer) or isinstance(pointer.offset, Unknown):
         return

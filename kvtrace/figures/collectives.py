@@ -268,7 +268,7 @@ def matched_collectives(trace: Trace, runs: Sequence[Run]) -> Collectives | None
     as `Trace.table`.
     """
     whole = whole_trace(trace)
-    ranks = [r for r in runs if r.rank is not None and (r.has_gaps or r.has_collectives_alone)]
+    ranks = [r for r in runs if r.rank is not None and (r.has_all_times or r.has_collectives_alone)]
     rows = {run.run_id: row_count(whole, run, "gpu_kernels") for run in ranks}
     ranks = [run for run in ranks if rows[run.run_id]]
     ranks = [run for run in ranks if run.group_id == ranks[0].group_id]

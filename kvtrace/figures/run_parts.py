@@ -100,7 +100,7 @@ def run_parts(trace: Trace, runs: Sequence[Run]) -> list[RunPart]:
 
     A run without timed executions has the part `whole` in each window. Errors as `Trace.table`.
     """
-    return [_part(trace, run) for run in runs if run.has_gaps]
+    return [_part(trace, run) for run in runs if run.has_all_times]
 
 
 def _part(trace: Trace, run: Run) -> RunPart:

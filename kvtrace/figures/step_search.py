@@ -287,7 +287,7 @@ def _anchors(requests: Requests) -> Iterator[tuple[int, Integers]]:
 
 
 def _windows(requests: Requests) -> Iterator[tuple[int, Hashes]]:
-    """Yield each width, and the hash of the window that begins at each request; 0 for none."""
+    """Yield widths and hashes of the windows at each request (0: none), each from its halves."""
     random = np.random.default_rng(0)
     value = random.integers(1, 1 << 63, int(requests.kind.max()) + 1, np.uint64) | np.uint64(1)
     hashes = value[requests.kind]

@@ -170,7 +170,7 @@ def tables_at_rest(trace: Trace, run: Run) -> dict[str, pa.Table]:
         step_columns = _step_columns(steps, begins, are_known, steady)
     rows = {part: _part_row(trace, run, part, window) for part, window in windows.items()}
     gaps: dict[PartName, PartGaps] = {}
-    if run.has_gaps:
+    if run.has_all_times:
         for part, sums in _sums_of_gaps(trace, run, blocks, windows, requests).items():
             of_part = sums.taken()
             if of_part is not None and sums.busy is not None:

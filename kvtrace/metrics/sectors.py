@@ -45,14 +45,14 @@ def sectors_of_patterns(
     step = max(1, _MOST_AT_ONCE // max(patterns.lanes.shape[1], 1))
     total = 0
     for first in range(0, len(blocks), step):
-        numbers, programs = np.array(blocks[first : first + step]).T
-        used_patterns, shifts = numbers // SECTOR_BYTES, numbers[:, None] % SECTOR_BYTES
+        keys, uses = np.array(blocks[first : first + step]).T
+        used_patterns, shifts = keys // SECTOR_BYTES, keys[:, None] % SECTOR_BYTES
         active = None if patterns.active is None else patterns.active[used_patterns]
         lanes = patterns.lanes[used_patterns]
         if order is not None:
             lanes = lanes[:, order.lanes]
             active = None if active is None else active[:, order.lanes]
-        total += int(sector_counts(lanes, active, shifts, element_bytes, width) @ programs)
+        total += int(sector_counts(lanes, active, shifts, element_bytes, width) @ uses)
     return total
 
 

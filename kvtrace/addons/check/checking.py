@@ -277,10 +277,10 @@ def _finding(
 
 
 def in_whole_chunks(launch: CheckedLaunch) -> Sequence[Expected] | None:
-    """Return a launch's expected memory if its descriptor stores write whole chunks.
+    """Return a launch's memory as expected if its descriptor stores write whole chunks.
 
-    Such stores go past the descriptor's inner extent, as the target's hardware does. Returns None
-    if the kernel has none, or if the launch cannot be computed.
+    Hardware does so, past the descriptor's inner extent. Returns None if the kernel has no such
+    stores, or if the launch cannot be computed.
     """
     module = launch.call().module
     if not stores_whole_chunks(module):

@@ -31,7 +31,7 @@ class Number(Struct, frozen=True):
         least: the least scale that is not 0.
         largest: the largest scale.
         sign: nodes of whose product the values have the sign, each once; None: not known.
-        zero: 2: any value may be 0; 1: lanes are that a mask of known integers leaves out; 0: none.
+        zero: which may be 0. 2: any; 1: lanes that a mask of known integers leaves out; 0: none.
         cancels: the scale is not the value's magnitude, but that of its terms.
         infinity: the sign of an infinity in lanes that such a mask leaves out; 0: none.
     """

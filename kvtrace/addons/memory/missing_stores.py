@@ -46,12 +46,12 @@ def missing_stores(call: Call, effect: StorageEffect, missing: ByteRanges) -> li
 
 
 def _why(boxing: Boxing, accesses: list[Access], size: int, missing: ByteRanges) -> Why:
-    """Return the reason of most bytes; raises what boxes and lists of bytes raise."""
+    """Return the reason of most missing bytes; raises NoBoxes or TooManyRanges."""
     unmasked, unbranched = TouchedBytes(), TouchedBytes()
     for access in accesses:
-        running = conjunction(loop.running for loop in access.loops)
+        trips = conjunction(loop.running for loop in access.loops)
         unmasked.include(boxing.touched(access, access.reached, by_contents=False))
-        unbranched.include(boxing.touched(access, running, by_contents=False))
+        unbranched.include(boxing.touched(access, trips, by_contents=False))
     by_mask = missing & unmasked.listed(size)
     by_branch = (missing & unbranched.listed(size)) - by_mask
     sizes: dict[Why, int] = {"mask": by_mask.size, "branch": by_branch.size}

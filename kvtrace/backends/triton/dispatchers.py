@@ -48,7 +48,7 @@ class DispatcherHooks:
         self._knobs = knobs
         self._inspected = inspected
         self._checked_classes: set[type] = set()
-        #: Kernels may be launched without the launcher that inspects.
+        #: C may launch kernels without the launcher that inspects.
         self.unasked = False
 
     def hook_all(self) -> None:

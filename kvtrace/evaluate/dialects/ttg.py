@@ -184,7 +184,7 @@ def memdesc_index(op: Op, compiler: Compiler) -> Step:
             if scope.programs > 1:
                 raise unsupported(op, compiler.kernel, f"beyond the {count} parts of the view")
             text = f"part {int(indices[0])} of the {count} parts of a view ({place(op)})"
-            values[result] = Unknown(frozenset({text}))  # an op under a predicate may not use it
+            values[result] = Unknown(frozenset({text}))  # harmless if a predicate skips its uses
             return
         first_of_parts = view.offsets.reshape(count, -1)[:, 0]
         within_part = (view.offsets[0] - first_of_parts[0]).reshape(shape)

@@ -292,7 +292,7 @@ def _from_integer(form: Form, array: Array, target: Type) -> Array:
     if form.direction != "rn":
         raise UnsupportedOp(f"the instruction {form.text!r}")
     exact = array.astype(np.float64)
-    # Integers of 64 bits may be rounded to float64; rounded to odd they can be rounded again.
+    # float64 does not hold all 64-bit integers; rounded to odd, they can be rounded again.
     high = (array >> array.dtype.type(array.dtype.itemsize * 4)).astype(np.float64)
     shifted = high * 2.0 ** (array.dtype.itemsize * 4)
     low = (array & array.dtype.type((1 << array.dtype.itemsize * 4) - 1)).astype(np.float64)

@@ -284,7 +284,7 @@ def certainly_fits(op: Op, operands: Sequence[Any], type_: ValueType) -> bool:
     """Return whether the operands' ranges alone prove that an op's result fits its width."""
     ranges = [_range(value) for value in operands if not isinstance(value, Unknown)]
     if len(ranges) < len(operands):
-        return True  # so is the result
+        return True  # the result is unknown
     low = -(1 << (type_.element.bits - 1))
     operator = operator_of(op)
     if operator == "abs":

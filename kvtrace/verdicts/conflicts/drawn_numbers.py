@@ -1,8 +1,8 @@
 """Atomics whose results decide what a program does, in ways that no few orders of programs show.
 
-Runs in some orders show all that a number decides that each program draws once, from one counter:
-each program comes at each place, and whoever draws a number does the same with it. Not if programs
-differ in what they do with a number, ask without changing the place, decide by two numbers, or
+If each program draws one number from one counter, runs in some orders show all that it decides:
+each program comes at each place, and whoever draws a number does the same with it. Not so if
+programs differ in what they do with a number, read without changing it, decide by two numbers, or
 update two places, which programs may see in different orders.
 Example: program 0 stores if it drew 0, and program 2 if it drew 1: only 0, 2, 1 is an order in
 which both do.
@@ -55,7 +55,7 @@ def _is_draw(atomic: Op, module: Module) -> bool:
 
 
 def _is_mixed(atomic: Op, access: Op, module: Module) -> bool:
-    """Return whether the number and the program's id decide together whether an access happens.
+    """Return whether the atomic's result and the program's id together decide about an access.
 
     Lanes' own masks, such as `offsets < n`, are no such decision.
     """

@@ -21,9 +21,9 @@ _VECTORS: Final = LINE // VECTOR
 
 
 def flags(memory: Bytes, dtype: str) -> int:
-    """Return NAN if memory of floats contains a NaN, plus INFINITE if it contains an infinity.
+    """Return NAN if floats of `dtype` contain a NaN, plus INFINITE if they contain an infinity.
 
-    `dtype` is a key of FORMATS.
+    `nan` and `limit` are what lifts magnitudes of NaNs, and of infinities too, above `mask`.
     """
     float_format = FORMATS[dtype]
     integer_type = np.dtype(f"u{float_format.bytes}")

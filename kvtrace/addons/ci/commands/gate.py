@@ -190,7 +190,7 @@ def _compare_with_baseline(
 def _write_sarif(after: Selection, answers: Sequence[Answer], path: Path) -> None:
     """Write the findings of runs as a SARIF file, which code-scanning services read.
 
-    `answers`, whether the runs may be merged, become the log's property `answers`.
+    `answers`, on whether the change may be merged, become a property of the log.
 
     Raises:
         BadSetting: the file cannot be written.
