@@ -6,7 +6,7 @@ What nobody wrote of these is no use yet: `old & 0x0F | high << 4` may replace t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import or_
 from typing import Final, NamedTuple
@@ -30,26 +30,36 @@ def demanded_bits(value: Value, module: Module, unknown: int = -1) -> int:
 
     `unknown` are those that count of what may drop any bits: all of them, or 0 for none.
     """
-    demanded, full = 0, _all_bits(value)
-    for use in flow_of(module).uses(value):
-        (result,) = use.results if len(use.results) == 1 else (None,)
-        operator = operator_of(use)
-        if use.name in MEMORY or (result is not None and not _all_bits(result)):
-            return full
-        if result is None or operator not in _OF_SOME_BITS:
-            demanded |= full & (-1 if operator == "compare" else unknown)
-            continue
-        bits = demanded_bits(result, module, unknown)
-        if operator == "cast":
-            is_signed = use.name == "arith.extsi" and bits > full
-            demanded |= bits & full | (is_signed and full & ~(full >> 1))
-        elif operator in _JOINING:
-            demanded |= bits
-        elif operator in ("+", "-", "*"):  # they carry to higher bits alone
-            demanded |= (1 << bits.bit_length()) - 1
-        else:
-            demanded |= _demanded_by_constant(use, value, bits, unknown)
-    return demanded
+    reached = reached_from(module, (value,))
+    known: dict[int, int] = {}  # of results, those of later ops first
+
+    def demanded(each: Value) -> int:
+        uses = flow_of(module).uses(each)
+        return reduce(or_, (_demanded_by(use, each, known, unknown) for use in uses), 0)
+
+    for op in reversed(module.ops):
+        known |= {result.id: demanded(result) for result in op.results if result.id in reached}
+    return demanded(value)
+
+
+def _demanded_by(use: Op, value: Value, known: Mapping[int, int], unknown: int) -> int:
+    """Return the bits of a value that an op demands for the `known` bits of its results."""
+    full = _all_bits(value)
+    (result,) = use.results if len(use.results) == 1 else (None,)
+    operator = operator_of(use)
+    if use.name in MEMORY or (result is not None and not _all_bits(result)):
+        return full
+    if result is None or operator not in _OF_SOME_BITS:
+        return full & (-1 if operator == "compare" else unknown)
+    bits = known[result.id]
+    if operator == "cast":
+        is_signed = use.name == "arith.extsi" and bits > full
+        return bits & full | (is_signed and full & ~(full >> 1))
+    if operator in _JOINING:
+        return bits
+    if operator in ("+", "-", "*"):  # they carry to higher bits alone
+        return (1 << bits.bit_length()) - 1
+    return _demanded_by_constant(use, value, bits, unknown)
 
 
 def _demanded_by_constant(use: Op, value: Value, bits: int, unknown: int) -> int:
