@@ -1,4 +1,4 @@
-"""Which bits of loaded integers decide something."""
+"""Bits of loaded integers on which something depends."""
 
 import pytest
 import torch

@@ -40,11 +40,11 @@ def used_reads(call, source):
     [
         (kernels.padded, 500),
         (kernels.copied, 500),
-        (kernels.padded_sum, 512),
-        (kernels.padded_choice, 500),
-        (kernels.chosen_sum, 500),
+        (use_kernels.padded_sum, 512),
+        (use_kernels.padded_choice, 500),
+        (use_kernels.chosen_sum, 500),
         (kernels.chosen_by_data, 512),
-        (kernels.chosen_by_masked_data, 500),
+        (use_kernels.chosen_by_masked_data, 500),
     ],
     ids=[
         "dropped by a store's mask",
@@ -84,7 +84,7 @@ def test_bits_of_what_nobody_wrote_are_no_use_if_updates_replace_them(
     type_ = torch.int32 if kind == "words" else torch.uint8
     tensors = {name: torch.ones(256, dtype=type_) for name in ("x", "out", "other")}
     constants = {"KIND": kind, "STEP": 64, "BLOCK": 64}
-    call = call_of(kernels.packed, (programs,), {**tensors, "n": 2}, constants)
+    call = call_of(use_kernels.packed, (programs,), {**tensors, "n": 2}, constants)
     storages = effects_of(call).storages
     out = next(effect for effect in storages if effect.args == (1,))
     assert used_reads(call, out) == tuple(
@@ -96,7 +96,7 @@ def test_bits_of_what_nobody_wrote_are_no_use_if_updates_replace_them(
 def test_bits_that_another_program_may_read_in_between_are_perhaps_used():
     tensors = {name: torch.ones(256, dtype=torch.uint8) for name in ("x", "out", "other")}
     constants = {"KIND": "both", "STEP": 1, "BLOCK": 64}
-    call = call_of(kernels.packed, (2,), {**tensors, "n": 2}, constants)
+    call = call_of(use_kernels.packed, (2,), {**tensors, "n": 2}, constants)
     out = next(effect for effect in effects_of(call).storages if effect.args == (1,))
     assert used_reads(call, out)[1] == ByteRanges.of(0, 65)
 
@@ -104,11 +104,11 @@ def test_bits_that_another_program_may_read_in_between_are_perhaps_used():
 @pytest.mark.parametrize(
     ("kernel", "elements"),
     [
-        (kernels.masked_integers, 500),
-        (kernels.multiplied_integers, 500),
-        (kernels.chosen_bits, 500),
-        (kernels.masked_by_one_more, 501),
-        (kernels.multiplied_floats, 512),
+        (use_kernels.masked_integers, 500),
+        (use_kernels.multiplied_integers, 500),
+        (use_kernels.chosen_bits, 500),
+        (use_kernels.masked_by_one_more, 501),
+        (use_kernels.multiplied_floats, 512),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
@@ -122,7 +122,7 @@ def test_integers_of_the_padding_are_dropped_where_a_mask_makes_them_zero(kernel
 
 def test_choice_of_the_other_value_drops_what_it_replaces():
     arguments = {"x": torch.ones(512), "out": torch.ones(512), "n": 500}
-    call = call_of(kernels.chosen_otherwise, (8,), arguments, {"BLOCK": 64})
+    call = call_of(use_kernels.chosen_otherwise, (8,), arguments, {"BLOCK": 64})
     source = next(effect for effect in effects_of(call).storages if effect.args == (0,))
 
     assert used_reads(call, source) == (ByteRanges.of(2000, 2048),) * 2
@@ -141,10 +141,10 @@ def test_all_reads_of_an_unknown_place_are_used():
 @pytest.mark.parametrize(
     ("kernel", "n", "ranges"),
     [
-        (kernels.sums_of_rows, 7, [(0, 448)]),
+        (use_kernels.sums_of_rows, 7, [(0, 448)]),
         (kernels.flipped, 16, [(0, 48)]),
         (kernels.running_sums, 48, [(64 * row, 64 * row + 48) for row in range(4)]),
-        (kernels.most_printed, 1, [(0, 64)]),
+        (use_kernels.most_printed, 1, [(0, 64)]),
     ],
     ids=["a row's sum", "a flip", "sums that a loop carries", "printed"],
 )
@@ -165,10 +165,10 @@ def elements(*ranges):
 @pytest.mark.parametrize(
     ("kernel", "constants", "more", "ranges"),
     [
-        (kernels.chosen_in_trips, {"BLOCK": 16}, {}, [(0, 13), (256, 285)]),
-        (kernels.chosen_by_length, {"BLOCK": 32}, {}, [(0, 13), (32, 61)]),
+        (use_kernels.chosen_in_trips, {"BLOCK": 16}, {}, [(0, 13), (256, 285)]),
+        (use_kernels.chosen_by_length, {"BLOCK": 32}, {}, [(0, 13), (32, 61)]),
         (
-            kernels.chosen_in_pages,
+            use_kernels.chosen_in_pages,
             {"BLOCK": 16, "COLUMNS": 8},
             {"table": torch.tensor([3, 9, 0, 5], dtype=torch.int32)},
             [(3 * 128, 3 * 128 + 13 * 8), (0, 128), (5 * 128, 5 * 128 + 13 * 8)],
@@ -189,9 +189,9 @@ def test_recorded_numbers_decide_which_lanes_are_used(kernel, constants, more, r
 @pytest.mark.parametrize(
     ("kernel", "flag", "surely", "perhaps"),
     [
-        (kernels.chosen_if, torch.ones(1, dtype=torch.int32), 13, 13),
-        (kernels.chosen_if, torch.ones(1), 0, 13),
-        (kernels.summed_if, torch.ones(1), 16, 16),
+        (use_kernels.chosen_if, torch.ones(1, dtype=torch.int32), 13, 13),
+        (use_kernels.chosen_if, torch.ones(1), 0, 13),
+        (use_kernels.summed_if, torch.ones(1), 16, 16),
     ],
     ids=["an integer", "a float", "a float, and nothing drops it"],
 )
@@ -206,7 +206,7 @@ def test_what_cannot_be_followed_is_used_only_if_nothing_may_drop_it(kernel, fla
 def test_numbers_that_were_not_recorded_leave_open_which_lanes_are_used():
     lens = torch.tensor([13, 29], dtype=torch.int32)
     arguments = {"x": torch.ones(64), "out": torch.ones(64), "lens": lens}
-    call = call_of(kernels.chosen_by_length, (2,), arguments, {"BLOCK": 32}, unknown=("lens",))
+    call = call_of(use_kernels.chosen_by_length, (2,), arguments, {"BLOCK": 32}, unknown=("lens",))
     source = next(effect for effect in effects_of(call).storages if effect.args == (0,))
 
     assert used_reads(call, source) == (ByteRanges(), elements((0, 64)))
@@ -215,7 +215,8 @@ def test_numbers_that_were_not_recorded_leave_open_which_lanes_are_used():
 
 
 @pytest.mark.parametrize(
-    "kernel", [kernels.chosen_by_wrapped, kernels.summed_by_wrapped, kernels.stored_by_wrapped]
+    "kernel",
+    [use_kernels.chosen_by_wrapped, use_kernels.summed_by_wrapped, use_kernels.stored_by_wrapped],
 )
 def test_choices_by_integers_that_wrap_around_are_not_followed(kernel):
     arguments = {"x": torch.ones(16), "out": torch.ones(16), "n": 5}
@@ -226,7 +227,7 @@ def test_choices_by_integers_that_wrap_around_are_not_followed(kernel):
 
 
 @pytest.mark.parametrize(
-    ("kernel", "surely"), [(kernels.sorted_choice, 0), (kernels.merged_with_wrapped, 13)]
+    ("kernel", "surely"), [(use_kernels.sorted_choice, 0), (use_kernels.merged_with_wrapped, 13)]
 )
 def test_what_is_dropped_first_is_not_used_whatever_follows(kernel, surely):
     arguments = {"x": torch.ones(16), "out": torch.ones(16), "n": 13}
@@ -241,7 +242,7 @@ def test_what_is_dropped_first_is_not_used_whatever_follows(kernel, surely):
 def test_blocks_after_the_first_flag_that_is_not_set_are_not_used():
     flags = torch.tensor([1, 1, 0, 1, 1, 0], dtype=torch.int32)
     arguments = {"x": torch.ones(96), "out": torch.ones(16), "flags": flags, "n": 13}
-    call = call_of(kernels.chosen_while, (1,), arguments, {"BLOCK": 16})
+    call = call_of(use_kernels.chosen_while, (1,), arguments, {"BLOCK": 16})
     source = next(effect for effect in effects_of(call).storages if effect.args == (0,))
 
     surely, perhaps = used_reads(call, source)
@@ -252,9 +253,9 @@ def test_blocks_after_the_first_flag_that_is_not_set_are_not_used():
 @pytest.mark.parametrize(
     ("kernel", "n", "used", "copied"),
     [
-        (kernels.own_after_choice, 13, (0, 13), None),
-        (kernels.own_after_trips, 4, (0, 16), None),
-        (kernels.own_in_part, 5, (0, 0), (5, 16)),
+        (use_kernels.own_after_choice, 13, (0, 13), None),
+        (use_kernels.own_after_trips, 4, (0, 16), None),
+        (use_kernels.own_in_part, 5, (0, 0), (5, 16)),
     ],
     ids=["a choice before", "trips before", "in part"],
 )
@@ -273,7 +274,7 @@ def test_what_a_program_stored_itself_is_not_copied_of_what_nobody_wrote(kernel,
     assert carried == ([] if copied is None else [elements((16 + copied[0], 16 + copied[1]))])
 
 
-@pytest.mark.parametrize("kernel", [kernels.own_copy, kernels.copy_of_copy])
+@pytest.mark.parametrize("kernel", [use_kernels.own_copy, use_kernels.copy_of_copy])
 def test_a_copy_of_a_copy_in_one_launch_leaves_open_what_is_used(kernel):
     arguments = {"x": torch.ones(16), "out": torch.ones(32), "n": 16}
     call = call_of(kernel, (1,), arguments, {"BLOCK": 16})
@@ -288,7 +289,7 @@ def test_what_follows_the_last_node_of_a_list_is_not_surely_used(nodes, n):
     following = torch.full((8,), 6, dtype=torch.int32)
     following[[0, 3, 5]] = torch.tensor(nodes, dtype=torch.int32)
     call = call_of(
-        kernels.list_of_nodes, (1,),
+        use_kernels.list_of_nodes, (1,),
         {"following": following, "values": torch.ones(8), "out": torch.ones(1), "n": n},
         {"END": -1},
     )  # fmt: skip
