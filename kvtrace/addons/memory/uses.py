@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cache, partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -151,7 +152,7 @@ def _used(
     if effect_of(access.op) != "load":
         active = boxing.touched(access, access.active).listed(effect.size)
         return active, active
-    possible, certain = _possible_parts(access, boxing), _certain_parts(access, boxing)
+    possible, certain = _parts(access, boxing)
     first, last = possible[0], possible[-1]
     size = (last.offset - first.offset).constant or 0
     read = replace(first, element_bytes=size + last.element_bytes)
@@ -166,10 +167,11 @@ def _used(
             )
             if not _is_read_again(use.store, boxing):
                 continue
+        bytes_of = cache(partial(_bytes, use, boxing=boxing))  # nearly all parts are in both
         for part in possible:
-            may_be_used.include(_bytes(use, part, boxing)[1])
+            may_be_used.include(bytes_of(part)[1])
         for part in certain if not use.is_copy else ():
-            used.include(_bytes(use, part, boxing)[0])
+            used.include(bytes_of(part)[0])
     return used.listed(effect.size), may_be_used.listed(effect.size)
 
 
@@ -255,8 +257,8 @@ class Use(NamedTuple):
         """Return whether each element that the load reads comes there."""
         place, places = self.sink.place, [boxing.of_call(s.term) for s in places_in(access)]
         reached = place.active if isinstance(place, Access) else place.reached
-        parts = _certain_parts(access, boxing)
-        if sum(part.element_bytes for part in parts) < access.element_bytes:
+        _, certain = _parts(access, boxing)
+        if sum(part.element_bytes for part in certain) < access.element_bytes:
             return False
         is_after = set(place.loops).isdisjoint(access.loops)
         return set(reached.conjuncts()) <= set(access.active.conjuncts()) and any(
@@ -452,15 +454,25 @@ def places(access: Access) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def _possible_parts(access: Access, boxing: Boxing, unknown: int = -1) -> list[Access]:
-    """Return a load as loads of the bytes of each integer of which some bit matters.
+def _parts(access: Access, boxing: Boxing) -> tuple[list[Access], list[Access]]:
+    """Return a load as loads of the bytes that may matter, and of those that surely do.
 
-    `unknown` as in `demanded_bits`.
+    Of a load that takes several elements at once, any op that drops bits may drop some.
     """
     (value,) = access.op.results
+    module, argument = boxing.bound.call.module, boxing.bound.call.tensor_at(access.argument)
     if integer_bits(value.type) != 8 * access.element_bytes:
-        return [access]
-    bits = demanded_bits(value, boxing.bound.call.module, unknown)
+        return [access], [access]
+    possible = _parts_with(access, demanded_bits(value, module)) or [
+        replace(access, element_bytes=1)
+    ]
+    if argument is None or access.element_bytes <= argument.element.bytes:
+        return possible, possible
+    return possible, _parts_with(access, demanded_bits(value, module, unknown=0))
+
+
+def _parts_with(access: Access, bits: int) -> list[Access]:
+    """Return a load of integers as loads of the bytes that have some of their bits."""
     parts: list[Access] = []
     bytes_ = range(access.element_bytes)
     for matters, run in groupby(bytes_, lambda byte: bits >> 8 * byte & 0xFF != 0):
@@ -468,14 +480,4 @@ def _possible_parts(access: Access, boxing: Boxing, unknown: int = -1) -> list[A
             first, *others = run
             offset = access.offset + first
             parts.append(replace(access, offset=offset, element_bytes=1 + len(others)))
-    return parts or ([replace(access, element_bytes=1)] if unknown else [])
-
-
-def _certain_parts(access: Access, boxing: Boxing) -> list[Access]:
-    """Return a load as loads of the bytes that surely matter where its values are used.
-
-    One that takes several elements at once may drop some by any op that drops bits.
-    """
-    argument = boxing.bound.call.tensor(access.argument or 0)
-    is_joining = access.argument is not None and access.element_bytes > argument.element.bytes
-    return _possible_parts(access, boxing, unknown=0 if is_joining else -1)
+    return parts
