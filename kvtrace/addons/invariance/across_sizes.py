@@ -321,7 +321,7 @@ def _note_orders(result: OutputResult, launches: Sequence[ComparedCall], options
     The code of a variant decides on threads along a summed axis, and on instructions of products.
     """
     calls = [launch.call for launch in launches]
-    by_code = all("orders" in options[id(call)] for call in calls)
+    by_code = all(options[id(call)]["orders"] is not None for call in calls)
     orders = {
         id(call): options[id(call)]["orders"] if by_code else orders_by_shape(call.module)
         for call in calls

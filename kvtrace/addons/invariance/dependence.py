@@ -105,7 +105,7 @@ class DependenceCollector:
         self._own_integers: dict[str, None] = {}
         self._shared_integers: dict[str, None] = {}
         self._of_all_rows: list[tuple[str, Reason]] = []
-        """Reasons that a read is not of the row alone, with the argument, unless it is a table."""
+        """Arguments, each with a reason why other rows count, unless it is a table."""
         self._shifts: dict[str, int] = {}
         self._row_distances: dict[str, set[int]] = {}
         """Distances from the row's part at which each tensor of integers is read."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import inf, prod
 from time import thread_time
-from typing import Final
+from typing import Any, Final
 
 from kvtrace.addons.invariance.across_sizes import ORDERING, Options, compare_sizes
 from kvtrace.addons.invariance.batches import Batch, ComparedCall
 from kvtrace.addons.invariance.coordinates import Unfollowed, first_row_of, with_leading_axes
 from kvtrace.addons.invariance.determinism import Determinism, determinism_of
 from kvtrace.addons.invariance.kernels import Kernel
-from kvtrace.addons.invariance.layouts import orders_by_ttgir
+from kvtrace.addons.invariance.layouts import Orders, orders_by_ttgir
 from kvtrace.addons.invariance.output_results import (
     DEPENDENCES,
     Invariance,
@@ -31,7 +31,7 @@ from kvtrace.progress import progress
 from kvtrace.recorded_calls.reading import calls_of, kernels_of_calls, stage_artifact
 from kvtrace.recorded_calls.recorded import Call, UnreadyCall
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.trace import Selection
+from kvtrace.schema.trace import Selection, Trace
 from kvtrace.symbolic.trees.tree import Tree
 from kvtrace.text import plural
 from kvtrace.verdicts.sizes.unwritten import elements_of
@@ -63,10 +63,6 @@ def invariance_of(
     costs: dict[str, float] = {}
     for run in selection.runs:
         options_by_call = kernels_of_calls(selection.trace, run, (*ORDERING, "stages"))
-        for kernel_row in {id(row): row for row in options_by_call.values()}.values():
-            ttgir = selection.trace.artifact(stage_artifact(kernel_row, "ttgir"))
-            if ttgir is not None:
-                kernel_row["orders"] = orders_by_ttgir(ttgir.decode(errors="replace"))
         run_costs = estimated_costs(selection.trace, run)
         for call in calls_of(selection.trace, run):
             if kernels and call.kernel not in kernels:
@@ -77,7 +73,10 @@ def invariance_of(
             else:
                 variants = calls_by_kernel.setdefault(call.kernel, {})
                 variants.setdefault(id(call.module), []).append(call)
-                options_of_calls[id(call)] = options_by_call.get(call.call_id, {})
+                options = options_by_call[call.call_id]
+                if "orders" not in options:  # of a kernel, whose calls share its row
+                    options["orders"] = _orders_of_kernel(selection.trace, options)
+                options_of_calls[id(call)] = options
                 costs[call.kernel] = costs.get(call.kernel, 0.0) + run_costs[call.call_id]
     outputs: list[OutputResult] = []
     with progress("invariance") as report:
@@ -89,6 +88,12 @@ def invariance_of(
     _note_unseen(outputs)
     first_calls = {name: next(iter(calls.values()))[0] for name, calls in calls_by_kernel.items()}
     return Invariance(tuple(outputs), tuple(failures), first_calls, unready)
+
+
+def _orders_of_kernel(trace: Trace, kernel: Mapping[str, Any]) -> Orders | None:
+    """Return what decides the order of a kernel's sums, None if its TTGIR is not recorded."""
+    ttgir = trace.artifact(stage_artifact(kernel, "ttgir"))
+    return None if ttgir is None else orders_by_ttgir(ttgir.decode(errors="replace"))
 
 
 def _note_unseen(outputs: Sequence[OutputResult]) -> None:
