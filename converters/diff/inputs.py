@@ -112,7 +112,7 @@ def differing_inputs(
 def _unread(side: "Snapshot", key: KernelKey) -> set[str]:
     """Return the names of arguments that no variant of a kernel reads, by its TTIR."""
     from kvtrace.ir import parse
-    from kvtrace.ir.memory_sites import memory_sites
+    from kvtrace.ir.memory_sites import read_positions
 
     unread: list[set[str]] = []
     for variant in side.kernels.get(key, []):
@@ -121,12 +121,6 @@ def _unread(side: "Snapshot", key: KernelKey) -> set[str]:
             module = parse(text or "")
         except KvtraceError:
             return set()
-        reading = [site for site in memory_sites(module) if site.kind != "store"]
-        unread.append(
-            {
-                value.name.lstrip("%")
-                for position, value in enumerate(module.main.arguments)
-                if not any(site.reaches(position) for site in reading)
-            }
-        )
+        read, arguments = read_positions(module), module.main.arguments
+        unread.append({arguments[n].name.lstrip("%") for n in {*range(len(arguments))} - read})
     return set.intersection(*unread) if unread else set()

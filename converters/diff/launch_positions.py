@@ -129,7 +129,7 @@ class LaunchPositions:
 
     @cached_property
     def _classes(self) -> dict[int, set[str]]:
-        """The classes around each statement of a class body, but of functions in it."""
+        """The classes in whose bodies a statement is, and their bases; not of one in a function."""
         classes: dict[int, set[str]] = {}
         for node in ast.walk(self.tree):  # from outside to inside
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):

@@ -74,15 +74,14 @@ def places(runs: Sequence["Run"], texts: Sequence[ProgramText]) -> Places:
 def place_uses(texts: Sequence[ProgramText]) -> Iterator[PlaceUse]:
     """Yield where texts read their names or folders, but for uses that change no value."""
     own = [text for text in texts if TORCH_FILES not in text.path]
-    nodes = [node for text in own for node in ast.walk(text.tree)]
-    parents = {id(child): node for node in nodes for child in ast.iter_child_nodes(node)}
-    flow = _Flow(nodes, parents)
-    for text in own:
-        for node in ast.walk(text.tree):
-            kind = _kind(node, parents)
-            if kind is not None and flow.may_matter(node):
-                name = ast.unparse(node).partition("(")[0]
-                yield PlaceUse(text, getattr(node, "lineno", 0), name, kind, flow.is_name(node))
+    nodes = [(text, node) for text in own for node in ast.walk(text.tree)]
+    parents = {id(child): node for _, node in nodes for child in ast.iter_child_nodes(node)}
+    flow = _Flow([node for _, node in nodes], parents)
+    for text, node in nodes:
+        kind = _kind(node, parents)
+        if kind is not None and flow.may_matter(node):
+            name = ast.unparse(node).partition("(")[0]
+            yield PlaceUse(text, getattr(node, "lineno", 0), name, kind, flow.is_name(node))
 
 
 def _kind(node: ast.AST, parents: Mapping[int, ast.AST]) -> Kind | None:

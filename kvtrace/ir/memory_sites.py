@@ -56,6 +56,14 @@ def memory_sites(module: Module) -> tuple[Site, ...]:
     )
 
 
+@once_per_module
+def read_positions(module: Module) -> frozenset[int]:
+    """Return the positions of parameters through which a kernel may read memory."""
+    sites = [site for site in memory_sites(module) if site.kind != "store"]
+    positions = range(len(module.main.arguments))
+    return frozenset(one for one in positions if any(site.reaches(one) for site in sites))
+
+
 class PointerRoots:
     """The parameters of a kernel that pointers and descriptors come from."""
 

@@ -50,7 +50,7 @@ from kvtrace.evaluate.shadows.errors.tt_dot import TF32_STEP
 from kvtrace.evaluate.shadows.errors.tt_memory import BoundedMemory, StoragePlanes
 from kvtrace.evaluate.types import value_type
 from kvtrace.ir import Module
-from kvtrace.ir.memory_sites import memory_sites
+from kvtrace.ir.memory_sites import read_positions
 from kvtrace.ir.ops import computing
 from kvtrace.recorded_calls.recorded import Call
 
@@ -273,11 +273,11 @@ def _formula_conditions(
     They are infinite if the kernel reads floats as numbers of another type.
     """
     arguments = launch.arguments
-    read_positions = _read_positions(launch)
+    positions_read = read_positions(launch.module)
     tensors = [
         argument
         for position, argument in enumerate(arguments)
-        if position in read_positions
+        if position in positions_read
         and isinstance(argument, TensorArgument)
         and is_float(argument.element.name)
     ]
@@ -316,13 +316,6 @@ def _formula_conditions(
     except Undecided:  # floats are read as numbers of another type: the kernel's bounds decide
         unbounded = {name: np.full(values.shape, np.inf) for name, values in exact.items()}
         return inputs, {name: Condition(values, values) for name, values in unbounded.items()}
-
-
-def _read_positions(launch: Call) -> set[int]:
-    """Return the positions of parameters through which a kernel may read memory."""
-    sites = [site for site in memory_sites(launch.module) if site.kind != "store"]
-    count = len(launch.module.main.arguments)
-    return {position for position in range(count) if any(site.reaches(position) for site in sites)}
 
 
 def _contents(tensor: TensorArgument) -> Numbers:
