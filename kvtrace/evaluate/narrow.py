@@ -78,6 +78,11 @@ def narrow_sums(module: Module) -> Iterator[Op]:
             yield op
 
 
+def narrowing_ops(module: Module) -> Iterator[Op]:
+    """Yield the ops by which a kernel may lose precision to a type of 16 bits, unless granted."""
+    yield from (*narrow_sums(module), *foreign_roundings(module), *sums_in_memory(module))
+
+
 def sums_in_memory(module: Module) -> Iterator[Op]:
     """Yield the ops that may keep a sum in memory of 16 bits: loads, with the ops that round.
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from kvtrace.addons.check.comparing import evaluate_again, root_mean_square
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.errors import Undecided
-from kvtrace.evaluate.narrow import foreign_roundings, narrow_sums, sums_in_memory
+from kvtrace.evaluate.narrow import narrowing_ops
 from kvtrace.evaluate.shadows.errors.analysis import Deviations
 from kvtrace.evaluate.shadows.errors.exact_values import distances_of, exact_values, held_elements
 from kvtrace.evaluate.shadows.errors.images import are_same
@@ -352,8 +352,7 @@ def _is_allowed(value: Numbers, side: ExactValues) -> _Lanes:
 
 def _is_narrow(module: Module) -> bool:
     """Return whether a kernel has sums in narrow types or foreign roundings, which widen bounds."""
-    found_by = (narrow_sums, foreign_roundings, sums_in_memory)
-    return any(True for find in found_by for _ in find(module))
+    return any(True for _ in narrowing_ops(module))
 
 
 def _is_written(module: Module, position: int) -> bool:

@@ -29,7 +29,7 @@ from kvtrace.evaluate.compiler import slots_of
 from kvtrace.evaluate.dialects.tt_dot import dot_operands
 from kvtrace.evaluate.engine import evaluate
 from kvtrace.evaluate.errors import UNFIT, Undecided, UnfitOp
-from kvtrace.evaluate.narrow import foreign_roundings, narrow_sums, sums_in_memory
+from kvtrace.evaluate.narrow import narrowing_ops
 from kvtrace.evaluate.partitions import needs_clocks
 from kvtrace.evaluate.registry import Step, place
 from kvtrace.evaluate.scope import Launch
@@ -430,8 +430,8 @@ class Deviations(ErrorAnalysis):
 
         """
         granted = granted or GrantedRoundings()
-        found_by = () if granted.narrow else (narrow_sums, foreign_roundings, sums_in_memory)
-        counted_wide = frozenset(op.index for find in found_by for op in find(module))
+        narrow = () if granted.narrow else narrowing_ops(module)
+        counted_wide = frozenset(op.index for op in narrow)
         super().__init__(
             module,
             Roundings(all_count=True, granted=granted, narrow=counted_wide, bounded=bounded),
