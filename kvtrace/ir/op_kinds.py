@@ -1,4 +1,4 @@
-"""Kinds of ops, ways in which they read integers, and operators that they may compute."""
+"""Words of the table of ops: kinds, ways of reading integers, operators, kinds of access."""
 
 from enum import Enum
 from typing import Literal

@@ -105,7 +105,7 @@ def calls_of(
 def recorded_calls(
     trace: Trace, run: Run, only: Iterable[int] | None = None
 ) -> Iterator[RecordedCall]:
-    """Yield the calls of `calls_of` before they are made."""
+    """Yield the rows of the calls of `calls_of`, with digests, before IR and contents are read."""
     without_ir = kernels_without_ir(trace, run)
     evaluated = _evaluated_kernels(trace, run, without_ir)
     kernel_rows = trace.table("kernels", (run,), columns=_KERNEL_COLUMNS).to_pylist()

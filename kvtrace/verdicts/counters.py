@@ -156,10 +156,8 @@ class Counters:
 
     def _numbers(self, additions: Sequence[Access]) -> Interval | None:
         """Return the smallest and the largest recorded integer to which accesses may add."""
-        size, tensors = (
-            additions[0].element_bytes,
-            [self._call.tensor_at(a.argument) for a in additions],
-        )
+        size = additions[0].element_bytes
+        tensors = [self._call.tensor_at(addition.argument) for addition in additions]
         first, end = self._counters(additions, self._ranges.supposing({}))
         if first < 0 or any(tensor is None or end > tensor.storage.nbytes for tensor in tensors):
             return None

@@ -271,7 +271,9 @@ class Taints:
 
     def _place(self, op: Op) -> Place | None:
         """Return an op's place, under the conditions of the first call where calls differ."""
-        place = self.summary.place_of(op if self._is_called_once else self._calls[0])
+        if self._is_called_once:
+            return self.summary.place_of(op)
+        place = self.summary.place_of(self._calls[0])
         return None if place is None else replace(place, op=op)
 
     def _note_use(self, op: Op, name: str, value: Value, use: Use, place: Place | None) -> None:

@@ -169,7 +169,7 @@ def stored_numbers(op: Op, values: list[Any]) -> Any:
 
 
 def _written_offsets(op: Op, numbers: Any, values: list[Any]) -> list[Any]:
-    """Return the byte offsets at which an op writes, of each pointer that its address may be.
+    """Return the byte offsets at which an op writes, for each pointer that its address may be.
 
     They are -1 in lanes that are masked off, or add nothing: an atomic with 0, wherever it is.
     """

@@ -17,7 +17,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import numpy as np
 from msgspec.structs import replace
 
 from kvtrace.evaluate import ScalarArgument
@@ -147,7 +146,7 @@ def _doubtful_arithmetic(bound: BoundCall) -> Iterator[_Judgment]:
 
 @once_per_module
 def _arithmetic_on_least_numbers(module: Module) -> Sequence[tuple[Arithmetic, list[Symbol]]]:
-    """Return arithmetic of a kernel itself on loaded integers, which may be its type's least."""
+    """Return a kernel's arithmetic on loaded integers that may be the type's least, and these."""
     in_kernel = [each for each in summarize(module).arithmetic if not each.calls]
     found = ((each, each.result.symbols("content")) for each in in_kernel)
     least = ((each, [a for a in of if a.low == signed_range(each.bits)[0]]) for each, of in found)
@@ -288,7 +287,7 @@ def _own_casts(module: Module) -> Sequence[tuple[Access, Op]]:
 
 def _judge_cast(bound: BoundCall, access: Access, cast: Op) -> Verdict | None:
     """Return the violation of a store's cast, None on bits and hashes, of which a part is meant."""
-    tensor = None if access.argument is None else bound.call.tensor(access.argument)
+    tensor = bound.call.tensor_at(access.argument)
     dtype = "" if tensor is None else tensor.dtype
     is_signed, is_unsigned = dtype in ("i8", "i16", "i32"), dtype in ("u8", "u16", "u32")
     module = bound.call.module
@@ -301,11 +300,10 @@ def _judge_cast(bound: BoundCall, access: Access, cast: Op) -> Verdict | None:
         return None
     bits = integer_bits(cast.results[0].type) or 64
     low, high = -1 << (bits - 1), (1 << (bits - is_signed)) - 1
-    least = 0 if is_unsigned else low
-    may_be = (-1,) if is_unsigned else ()  # all bits are set
 
     def test(numbers: Any) -> Any:
-        return ((numbers < least) | (numbers > high)) & ~np.isin(numbers, may_be)
+        is_below = (numbers < 0) & (numbers != -1) if is_unsigned else numbers < low  # -1: all bits
+        return is_below | (numbers > high)
 
     mask = mask_of(access.op)
     make_watch = partial(ValueWatch, cast, cast.operand("source"), test, mask)

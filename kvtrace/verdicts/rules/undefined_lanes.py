@@ -97,7 +97,8 @@ def numbers_without_value(bound: BoundCall) -> Mapping[int, str]:
     if texts is None:
         texts, module = bound.memo.setdefault(numbers_without_value, {}), bound.call.module
         causes = undefined_causes(module)
-        for sink in (s for s in sinks_of(module) if causes and _may_be_reached(bound, s)):
+        sinks = sinks_of(module) if causes else ()
+        for sink in (sink for sink in sinks if _may_be_reached(bound, sink)):
             sources, _, _ = _sources(bound)
             for op in causes.keys() & (sources & sink.undefined.sources or sources):
                 texts[op.index] = f"{line_text(op, 'in')} without a value ({causes[op]})"

@@ -58,7 +58,7 @@ def by_parts(x, n, ROWS: tl.constexpr, BLOCK: tl.constexpr):
 
 @triton.jit
 def above(x, out, HOW: tl.constexpr, BLOCK: tl.constexpr):
-    """A scalar decides whether it is stored where it was loaded."""
+    """Each row's number is loaded, and decides whether it is stored where it was."""
     row, columns = tl.program_id(0), tl.arange(0, BLOCK)
     value = tl.load(x + row)
     most = 0.0
